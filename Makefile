@@ -1,0 +1,52 @@
+# Every target does its own set-up: the first one run makes .venv here, and installs into nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast check fmt clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## Watch daemons order messages through a partition and a merge
+	@$(BIN)/covey demo
+
+test: $(READY) ## Run every test
+	$(BIN)/pytest -n 2
+
+test-fast: $(READY) ## Run the tests that take seconds, for daily work
+	$(BIN)/pytest -n 2 -m "not slow and not live"
+
+check: $(READY) ## Formatting, lint, types, layers, and the rules of the house
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/tidy
+
+fmt: $(READY) ## Format the code, and mend what lint can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## Remove the virtual environment and every cache
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# Redone when the dependencies change.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || { \
+	  echo "Covey needs Python 3.11, 3.12 or 3.13, but $(PYTHON) is: $$($(PYTHON) --version 2>&1 || true)" >&2; \
+	  echo "Name another one like this: make PYTHON=python3.12 $(or $(MAKECMDGOALS),help)" >&2; \
+	  exit 1; }
+	@echo "Setting up $(VENV) (once, about a minute)"
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "Could not make a virtual environment; on Debian and Ubuntu, install the package python3-venv." >&2; \
+	  exit 1; }
+	@$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@touch $@

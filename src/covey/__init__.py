@@ -1,0 +1,3 @@
+"""Covey: wide-area group communication with extended virtual synchrony."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,36 @@
+"""The `covey` command: one file a command beside this one."""
+
+from __future__ import annotations
+
+import typer
+
+from covey import __version__
+
+from . import sim, trace
+
+app = typer.Typer(
+    name="covey",
+    help="Covey: wide-area group communication with extended virtual synchrony.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(sim.app, name="sim")
+app.add_typer(trace.app, name="trace")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"covey {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop.", callback=_version, is_eager=True),
+) -> None:
+    """Covey: wide-area group communication with extended virtual synchrony."""
+
+
+def main() -> None:
+    app()

@@ -1,0 +1,76 @@
+"""`covey trace`: look at a recorded trace.
+
+In:        a directory and options.
+Out:       rows on standard output, what went wrong and what to do on standard error with exit code 2.
+Not here:  what a row is (covey.trace.record), how it is read (covey.trace.cat).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from covey.trace.cat import read_trace, select, to_json_line
+from covey.trace.errors import TraceError
+
+FAILED = 2
+
+app = typer.Typer(name="trace", help="Look at recorded event traces.", no_args_is_help=True)
+
+
+class Level(StrEnum):
+    S = "S"
+    C = "C"
+    V = "V"
+
+
+@app.callback()
+def trace() -> None:
+    """Look at recorded event traces."""  # A callback keeps `cat` a command of its own while it is the only one.
+
+
+@app.command()
+def cat(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Directory with the trace: segments, *.ndjson files, or both.")
+    ],
+    level: Annotated[
+        Level | None,
+        typer.Option(help="Only rows of this level: S daemon, C client under EVS, V client under virtual synchrony."),
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option(help="Only rows of this run: a simulation seed or the id of a cluster.")
+    ] = None,
+) -> None:
+    """Print a trace as NDJSON: one row a line, every column of the schema by its name."""
+    try:
+        _print_rows(directory, level, run)
+    except BrokenPipeError:
+        _discard_output()
+    except TraceError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{directory} cannot be read ({error}): name a directory with a trace that you may read.")
+
+
+def _print_rows(directory: Path, level: Level | None, run: str | None) -> None:
+    # Bytes, because NDJSON is UTF-8 whatever the terminal speaks.
+    output = typer.get_binary_stream("stdout")
+    for row in select(read_trace(directory), level, run):
+        output.write(to_json_line(row).encode() + b"\n")
+    output.flush()
+
+
+def _discard_output() -> None:
+    """The reader has seen enough. What is still buffered goes nowhere, or the exit would complain of it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(reason: str) -> None:
+    typer.echo(f"covey trace cat: {reason}", err=True)
+    raise typer.Exit(FAILED)

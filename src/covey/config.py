@@ -1,0 +1,162 @@
+"""Configuration: which daemons exist, and how long, how much, how often.
+
+In:   values from a caller or a file, checked once here.
+Out:  `Cluster` and `Settings`, frozen; every daemon of a cluster must have the same `Cluster` (its digest is in every
+      datagram, and a mismatch is reported by name).
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from .errors import ConfigError
+
+
+class DaemonConfig(msgspec.Struct, frozen=True):
+    """One configured daemon. Its rank is its place in the cluster's list: lower ranks represent and propose."""
+
+    name: str
+    site: int
+    host: str = "127.0.0.1"
+    port: int = 0
+
+
+class Cluster(msgspec.Struct, frozen=True):
+    """All daemons that may ever take part, in rank order."""
+
+    name: str
+    daemons: tuple[DaemonConfig, ...]
+
+    def __post_init__(self) -> None:
+        names = [daemon.name for daemon in self.daemons]
+        if not names:
+            raise ConfigError(f"cluster {self.name!r} has no daemons: list at least one")
+        if len(set(names)) != len(names):
+            raise ConfigError(f"cluster {self.name!r} names a daemon twice: {sorted(names)}")
+        sites = sorted({daemon.site for daemon in self.daemons})
+        if len(sites) > 1 and len(sites) != len(names):
+            raise ConfigError("several sites with several daemons each are not supported yet: one daemon a site")
+
+    @property
+    def site_count(self) -> int:
+        return len({daemon.site for daemon in self.daemons})
+
+    def rank_of(self, name: str) -> int:
+        for rank, daemon in enumerate(self.daemons):
+            if daemon.name == name:
+                return rank
+        raise ConfigError(f"no daemon {name!r} in cluster {self.name!r}: it has {[d.name for d in self.daemons]}")
+
+    def digest(self) -> int:
+        """64 bits over everything that all daemons must agree on."""
+        text = repr((self.name, [(d.name, d.site, d.host, d.port) for d in self.daemons]))
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def one_site(count: int, name: str = "covey") -> Cluster:
+    """A cluster of `count` daemons a, b, c … in one site."""
+    return Cluster(name, tuple(DaemonConfig(daemon_name(rank), 0) for rank in range(count)))
+
+
+def one_daemon_sites(count: int, name: str = "covey") -> Cluster:
+    """A cluster of `count` sites with one daemon each."""
+    return Cluster(name, tuple(DaemonConfig(daemon_name(rank), rank) for rank in range(count)))
+
+
+def daemon_name(rank: int) -> str:
+    """a, b, … z, then a1, b1 …
+
+    >>> [daemon_name(rank) for rank in (0, 1, 25, 26, 53)]
+    ['a', 'b', 'z', 'a1', 'b2']
+    """
+    letter = chr(ord("a") + rank % 26)
+    return letter if rank < 26 else f"{letter}{rank // 26}"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How long, how much, how often. Every field is explained in docs/configuration.md."""
+
+    alive_interval_ms: int = 100
+    alive_fast_ms: int = 20
+    peer_timeout_ms: int = 450
+    peer_timeout_growth_max: int = 8
+    suspicion_decay_ms: int = 10_000
+    segment_ms: int = 60
+    gather_ms: int = 60
+    gather_growth_max: int = 8
+    follow_slack_ms: int = 120
+    attempt_timeout_ms: int = 600
+    exchange_resend_ms: int = 25
+    hold_down_ms: int = 150
+    goodbye_wait_ms: int = 300
+    token_resend_ms: int = 12
+    token_lost_ms: int = 250
+    hurry_ms: int = 6
+    announce_interval_ms: int = 10
+    announce_gap_ms: int = 2
+    skew_max_ms: int = 60_000
+    packet_bytes: int = 1_400
+    bundle_bytes: int = 8_192
+    message_bytes_max: int = 16 * 1024 * 1024
+    ring_packets_per_visit: int = 20
+    ring_packets_per_rotation: int = 60
+    ring_packets_unstable: int = 400
+    ring_packets_after_token: int = 6
+    retransmit_requests_max: int = 60
+    source_bundles_unstable: int = 200
+    submit_queue_bytes: int = 4 * 1024 * 1024
+    recovery_batch_bundles: int = 64
+
+    def __post_init__(self) -> None:
+        self._require(self.peer_timeout_ms >= 3 * self.alive_interval_ms, "peer_timeout_ms >= 3 * alive_interval_ms")
+        self._require(self.token_lost_ms >= 5 * self.token_resend_ms, "token_lost_ms >= 5 * token_resend_ms")
+        self._require(
+            self.attempt_timeout_ms >= 5 * self.exchange_resend_ms, "attempt_timeout_ms >= 5 * exchange_resend_ms"
+        )
+        self._require(self.alive_fast_ms <= self.alive_interval_ms, "alive_fast_ms <= alive_interval_ms")
+        self._require(self.packet_bytes >= 512, "packet_bytes >= 512")
+        self._require(
+            self.ring_packets_per_visit <= self.ring_packets_unstable, "ring_packets_per_visit <= ring_packets_unstable"
+        )
+        for field in self.__struct_fields__:
+            self._require(getattr(self, field) > 0, f"{field} > 0")
+
+    def _require(self, holds: bool, rule: str) -> None:
+        if not holds:
+            raise ConfigError(f"settings must satisfy {rule}")
+
+
+def lan(daemons: int = 5) -> Settings:
+    """Settings for one site. Heartbeats grow rarer with the number of daemons: each tells everyone whom it hears."""
+    stretch = max(1, -(-daemons // 10))
+    base = Settings()
+    return msgspec.structs.replace(
+        base,
+        alive_interval_ms=base.alive_interval_ms * stretch,
+        alive_fast_ms=base.alive_fast_ms * stretch,
+        peer_timeout_ms=base.peer_timeout_ms * stretch,
+        segment_ms=base.segment_ms * stretch,
+        gather_ms=base.gather_ms * stretch,
+        follow_slack_ms=base.follow_slack_ms * stretch,
+        attempt_timeout_ms=base.attempt_timeout_ms * stretch,
+        exchange_resend_ms=base.exchange_resend_ms * stretch,
+        token_lost_ms=base.token_lost_ms * stretch,
+    )
+
+
+def wan() -> Settings:
+    """Settings for sites whose one-way delays go up to some 50 ms."""
+    return Settings(
+        alive_interval_ms=150,
+        alive_fast_ms=40,
+        peer_timeout_ms=900,
+        segment_ms=180,
+        gather_ms=180,
+        follow_slack_ms=300,
+        attempt_timeout_ms=1_500,
+        exchange_resend_ms=120,
+        hold_down_ms=300,
+        goodbye_wait_ms=600,
+    )

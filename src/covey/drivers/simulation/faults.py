@@ -1,0 +1,197 @@
+"""What goes wrong, and when: scripts in virtual time, drawn from the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from covey.protocol.effects import Effect, Entered, Installed
+from covey.protocol.inputs import Stop
+from covey.protocol.states import State
+
+from .node import Clocks, Node
+from .world import Script, World
+
+MS = 1_000
+SECOND = 1_000_000
+
+
+class Faults:
+    def __init__(self, world: World, random: Random, kinds: frozenset[str]) -> None:
+        self.world = world
+        self.random = random
+        self.kinds = kinds
+        self.running = True
+        self.reactions: set[str] = set()
+        self._ambush_at = 0
+        world.watchers.append(self._watch)
+
+    # --- the scripts
+
+    def split_and_merge(self, after_us: int) -> Script:
+        """In every run: a partition that lasts until it is noticed, then a merge that lasts until it is done."""
+        yield after_us
+        for reaction, act in (("partition", self._partition), ("merge", self._heal)):
+            self.reactions.discard(reaction)
+            act()
+            yield self.random.randrange(50 * MS, 900 * MS)
+            waited = 0
+            while reaction not in self.reactions and waited < 10 * SECOND:
+                waited += 50 * MS
+                if waited % (2 * SECOND) == 0:
+                    act()  # Another fault may have undone it.
+                yield 50 * MS
+
+    def trouble(self) -> Script:
+        """One fault after another, of the kinds this seed has."""
+        actions = self._actions()
+        while self.running and actions:
+            yield int(self.random.expovariate(1.0) * 700 * MS) + 20 * MS
+            if self.running:
+                self.random.choice(actions)()
+
+    def _actions(self) -> list[Callable[[], None]]:
+        actions: list[Callable[[], None]] = [self._partition, self._heal]
+        if "one_way" in self.kinds:
+            actions += [self._one_way, self._one_way]
+        if "crash" in self.kinds:
+            actions += [self._crash, self._crash_while_sending, self._crash_while_sending, self._restart_one]
+        if "stop" in self.kinds:
+            actions += [self._stop]
+        if "pause" in self.kinds:
+            actions += [self._pause]
+        if "clock" in self.kinds:
+            actions += [self._jump]
+        return actions
+
+    # --- one fault each
+
+    def _partition(self) -> None:
+        ranks = [node.rank for node in self.world.living()]
+        if len(ranks) < 2:
+            self._restart_all()
+            ranks = [node.rank for node in self.world.living()]
+        if len(ranks) < 2:
+            return
+        self.random.shuffle(ranks)
+        sides = 3 if len(ranks) > 3 and self.random.random() < 0.25 else 2
+        bounds = sorted(self.random.sample(range(1, len(ranks)), sides - 1))
+        cuts = [0, *bounds, len(ranks)]
+        self.world.network.partition([ranks[a:b] for a, b in zip(cuts, cuts[1:], strict=False)])
+
+    def _heal(self) -> None:
+        self.world.network.heal(self.world.now)
+        self._restart_all()
+
+    def _one_way(self) -> None:
+        ranks = [node.rank for node in self.world.living()]
+        if len(ranks) > 1:
+            self.world.network.cut(*self.random.sample(ranks, 2))
+
+    def _victim(self) -> Node | None:
+        living = [node for node in self.world.living() if not node.dying]
+        return self.random.choice(living) if len(living) > 1 else None
+
+    def _crash(self) -> None:
+        if victim := self._victim():
+            self.world.crash(victim.rank)
+            self._restart_later(victim.rank)
+
+    def _crash_while_sending(self) -> None:
+        if victim := self._victim():
+            victim.dying = True
+            self._restart_later(victim.rank)
+
+    def _stop(self) -> None:
+        if victim := self._victim():
+            self.world.give(victim.rank, Stop())
+            self._restart_later(victim.rank)
+
+    def _restart_later(self, rank: int) -> None:
+        wait = self.random.choice((5 * MS, 100 * MS, 800 * MS, 3 * SECOND))
+        self.world.at(self.world.now + wait, lambda: self._restart(rank))
+
+    def _restart_one(self) -> None:
+        dead = [node.rank for node in self.world.nodes.values() if not node.alive]
+        if dead:
+            self._restart(self.random.choice(sorted(dead)))
+
+    def _restart(self, rank: int) -> None:
+        if self.running and not self.world.nodes[rank].alive:
+            self.start(rank)
+
+    def _restart_all(self) -> None:
+        for node in list(self.world.nodes.values()):
+            if not node.alive:
+                self.start(node.rank)
+
+    def start(self, rank: int) -> None:
+        skew = 2 * SECOND if "clock" in self.kinds else 2 * MS
+        drift = self.random.randint(-200, 200) if "clock" in self.kinds else 0
+        self.world.start(
+            rank, Clocks(self.random.randrange(SECOND), drift, SECOND * 100 + self.random.randint(-skew, skew))
+        )
+
+    def _pause(self) -> None:
+        victim = self._victim()
+        if victim is None or victim.paused:
+            return
+        self.world.pause(victim.rank)
+        wait = self.random.choice((20 * MS, 200 * MS, 700 * MS, 2_500 * MS))
+        self.world.at(self.world.now + wait, lambda: self._resume(victim))
+
+    def _resume(self, node: Node) -> None:
+        if node.alive and node.paused:
+            self.world.resume(node.rank)
+
+    def _jump(self) -> None:
+        """The wall clock of a running daemon steps. It must not matter."""
+        if victim := self._victim():
+            victim.clocks.wall_offset += self.random.choice((-1, 1)) * self.random.randrange(10 * SECOND)
+
+    # --- watching
+
+    def _watch(self, node: Node, effect: Effect) -> None:
+        if isinstance(effect, Installed):
+            if effect.cause == "merge":
+                self.reactions.add("merge")
+            if effect.cause == "loss" and self._someone_is_cut_off(node):
+                self.reactions.add("partition")
+        if isinstance(effect, Entered) and effect.state in (State.STATETRANS, State.EVS):
+            self._maybe_ambush()
+
+    def _someone_is_cut_off(self, node: Node) -> bool:
+        members = {life.rank for life in node.engine.machine.members}
+        return any(
+            other.rank not in members and not self.world.connected(node.rank, other.rank)
+            for other in self.world.living()
+        )
+
+    def _maybe_ambush(self) -> None:
+        """Strike in the middle of a membership change."""
+        if "ambush" not in self.kinds or not self.running or self.world.now < self._ambush_at:
+            return
+        if self.random.random() < 0.35:
+            self._ambush_at = self.world.now + 400 * MS
+            wait = self.random.randrange(5 * MS)
+            action = self.random.choice([one for one in self._actions() if one not in (self._stop, self._jump)])
+            self.world.at(self.world.now + wait, lambda: action() if self.running else None)
+
+    # --- the end of all faults
+
+    def finish(self, final: str) -> None:
+        """Faults stop: everyone is up and awake; connectivity stays as it is from here on."""
+        self.running = False
+        self.world.network.heal(self.world.now)
+        options = self.world.network.options
+        options.loss = options.duplication = options.delay_tail = 0.0
+        options.bytes_per_second = 0
+        for node in self.world.living():
+            node.dying = False
+            self._resume(node)
+        self._restart_all()
+        if final == "split":
+            self._partition()
+        elif final == "one_way":
+            for _ in range(self.random.randint(1, 3)):
+                self._one_way()

@@ -1,0 +1,96 @@
+"""The simulated network: loses, repeats, delays, reorders, clogs and cuts, all from one generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+import msgspec
+
+Arrive = Callable[[int, int, bytes], None]
+"""At this time, at this rank, these bytes."""
+
+
+class NetworkOptions(msgspec.Struct, kw_only=True):
+    """What the network does to datagrams. Delays in microseconds."""
+
+    delay_min_us: int = 100
+    delay_mean_us: int = 400
+    """Mean of the random part: exponential, so datagrams overtake one another."""
+    delay_tail: float = 0.0
+    """Share of datagrams that take twenty times the random delay."""
+    loss: float = 0.0
+    duplication: float = 0.0
+    bytes_per_second: int = 0
+    """How fast a daemon can send; 0 is unlimited. What waits longer than `queue_max_us` is lost."""
+    queue_max_us: int = 200_000
+
+
+@dataclass(slots=True)
+class Network:
+    options: NetworkOptions
+    random: Random
+    arrive: Arrive
+    cuts: set[tuple[int, int]] = field(default_factory=set)
+    _busy_until: dict[int, int] = field(default_factory=dict)
+    _held: dict[tuple[int, int], list[bytes]] = field(default_factory=dict)
+
+    def send(self, now: int, source: int, to: int, data: bytes, reliable: bool) -> None:
+        if (source, to) in self.cuts:
+            if reliable:
+                self._held.setdefault((source, to), []).append(data)
+            return
+        if reliable:
+            self.arrive(now + self._delay(), to, data)
+            return
+        options, random = self.options, self.random
+        if options.loss and random.random() < options.loss:
+            return
+        start = self._start(now, source, len(data))
+        if start is None:
+            return
+        self.arrive(start + self._delay(), to, data)
+        if options.duplication and random.random() < options.duplication:
+            self.arrive(start + self._delay() * 3, to, data)
+
+    def cut(self, source: int, to: int) -> None:
+        self.cuts.add((source, to))
+
+    def partition(self, sides: list[list[int]]) -> None:
+        """Nothing crosses between the sides."""
+        side_of = {rank: index for index, side in enumerate(sides) for rank in side}
+        for one, one_side in side_of.items():
+            for other, other_side in side_of.items():
+                if one_side != other_side:
+                    self.cuts.add((one, other))
+
+    def heal(self, now: int) -> None:
+        """All cuts end. What the reliable links held arrives now, in any order."""
+        self.cuts.clear()
+        for (_, to), held in sorted(self._held.items()):
+            for data in held:
+                self.arrive(now + self._delay(), to, data)
+        self._held.clear()
+
+    def forget(self, rank: int) -> None:
+        """A daemon crashed: its reliable links end, with what they held."""
+        for pair in [pair for pair in self._held if rank in pair]:
+            del self._held[pair]
+
+    def _delay(self) -> int:
+        options = self.options
+        spread = self.random.expovariate(1.0) * options.delay_mean_us
+        if options.delay_tail and self.random.random() < options.delay_tail:
+            spread *= 20
+        return options.delay_min_us + int(spread)
+
+    def _start(self, now: int, source: int, size: int) -> int | None:
+        """When the datagram leaves a sender of limited speed; None if its queue is full."""
+        if not self.options.bytes_per_second:
+            return now
+        start = max(now, self._busy_until.get(source, 0))
+        if start - now > self.options.queue_max_us:
+            return None
+        self._busy_until[source] = start + size * 1_000_000 // self.options.bytes_per_second
+        return start

@@ -1,0 +1,62 @@
+"""One simulated daemon: an engine with its own clocks, an inbox, and the power to be paused or crashed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from covey.config import Cluster, Settings
+from covey.ids import Instant, Life
+from covey.protocol.engine import Engine
+from covey.protocol.inputs import Datagram, Input
+from covey.trace.daemon import DaemonRecorder
+
+INBOX_MAX = 400
+"""Datagrams a paused daemon's socket buffer holds; more are lost."""
+
+
+@dataclass(slots=True)
+class Clocks:
+    """How a daemon's own time relates to the world's. All in microseconds; drift in parts per million."""
+
+    mono_offset: int
+    drift_ppm: int
+    wall_offset: int
+
+    def at(self, world: int) -> Instant:
+        mono = self.mono_offset + world + world * self.drift_ppm // 1_000_000
+        return Instant(mono, world + self.wall_offset)
+
+    def world_time(self, mono: int) -> int:
+        """The first moment of the world at which this daemon's clock shows `mono`."""
+        passed = (mono - self.mono_offset) * 1_000_000 // (1_000_000 + self.drift_ppm)
+        while self.mono_offset + passed + passed * self.drift_ppm // 1_000_000 < mono:
+            passed += 1
+        return passed
+
+
+@dataclass(slots=True)
+class Node:
+    rank: int
+    life: Life
+    engine: Engine
+    recorder: DaemonRecorder
+    clocks: Clocks
+    inbox: list[Input] = field(default_factory=list)
+    alive: bool = True
+    paused: bool = False
+    dying: bool = False
+    """The next step that sends data ends in a crash, with only some of its datagrams sent."""
+    step_at: int | None = None
+
+    def take(self, one: Input) -> bool:
+        if self.paused and isinstance(one, Datagram) and len(self.inbox) >= INBOX_MAX:
+            return False
+        self.inbox.append(one)
+        return True
+
+
+def make_node(
+    cluster: Cluster, settings: Settings, life: Life, clocks: Clocks, recorder: DaemonRecorder, now: int, seed: int
+) -> Node:
+    engine = Engine(cluster, life, settings, clocks.at(now), seed)
+    return Node(life.rank, life, engine, recorder, clocks)

@@ -1,0 +1,103 @@
+"""What a seed draws: the shape of the cluster, the network, the settings, and which kinds of fault exist at all.
+
+Swarm testing: each seed switches a random subset of the fault kinds on, so that rare combinations are reached that
+"everything at once" would hide. A partition and a merge are in every run.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+
+from covey.config import Cluster, Settings, lan, one_daemon_sites, one_site, wan
+
+from .network import NetworkOptions
+
+FAULT_KINDS = (
+    "loss",
+    "duplication",
+    "tail",
+    "bandwidth",
+    "one_way",
+    "crash",
+    "stop",
+    "pause",
+    "clock",
+    "ambush",
+)
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the caller fixes; None is drawn from the seed."""
+
+    sites: int | None = None
+    daemons: int | None = None
+    seconds: float | None = None
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, completely."""
+
+    seed: int
+    cluster: Cluster
+    settings: Settings
+    network: NetworkOptions
+    kinds: frozenset[str]
+    seconds: float
+    rate_per_second: float
+    """Submissions a second at each daemon."""
+    final: str
+    """How connectivity ends: whole, split, or one_way."""
+
+
+def draw(seed: int, asked: Asked, random: Random) -> Options:
+    cluster = _cluster(asked, random)
+    kinds = frozenset(kind for kind in FAULT_KINDS if random.random() < 0.55)
+    far = cluster.site_count > 1
+    return Options(
+        seed=seed,
+        cluster=cluster,
+        settings=_settings(cluster, far, random),
+        network=_network(kinds, far, random),
+        kinds=kinds,
+        seconds=asked.seconds if asked.seconds is not None else random.uniform(5.0, 8.0),
+        rate_per_second=random.choice((4.0, 8.0, 16.0)) * (5 / max(5, len(cluster.daemons))),
+        final=random.choice(("whole", "whole", "whole", "split", "one_way")),
+    )
+
+
+def _cluster(asked: Asked, random: Random) -> Cluster:
+    sites = asked.sites
+    if sites is None:
+        several = asked.daemons is None and random.random() < 0.2
+        sites = random.choice((3, 4)) if several else 1
+    if sites > 1:
+        if asked.daemons not in (None, sites):
+            raise ValueError("with several sites every site has one daemon: leave --daemons out, or make it equal")
+        return one_daemon_sites(sites)
+    return one_site(asked.daemons if asked.daemons is not None else random.randint(3, 7))
+
+
+def _settings(cluster: Cluster, far: bool, random: Random) -> Settings:
+    base = wan() if far else lan(len(cluster.daemons))
+    return msgspec.structs.replace(
+        base,
+        packet_bytes=random.choice((600, 1_400, 9_000)),
+        bundle_bytes=random.choice((700, 2_000, 8_192)),
+        ring_packets_per_visit=random.choice((3, 20)),
+        ring_packets_after_token=random.choice((1, 6)),
+        recovery_batch_bundles=random.choice((2, 64)),
+    )
+
+
+def _network(kinds: frozenset[str], far: bool, random: Random) -> NetworkOptions:
+    scale = 20 if far else 1
+    return NetworkOptions(
+        delay_min_us=random.choice((100, 300)) * scale,
+        delay_mean_us=random.choice((50, 300, 900)) * scale,
+        delay_tail=random.choice((0.002, 0.02)) if "tail" in kinds else 0.0,
+        loss=random.choice((0.01, 0.05, 0.15)) if "loss" in kinds else 0.0,
+        duplication=random.choice((0.01, 0.1)) if "duplication" in kinds else 0.0,
+        bytes_per_second=random.choice((500_000, 2_000_000)) if "bandwidth" in kinds else 0,
+    )

@@ -1,0 +1,94 @@
+"""One seeded run: faults and load, then a liveness phase, then every guarantee checked on the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from covey.protocol.values import Count
+from covey.trace.daemon import Sink
+from covey.trace.reading import read_rows
+from covey.trace.record import Row
+from covey.trace.segments import SegmentWriter
+
+from .checkers import Verdict, check
+from .faults import MS, SECOND, Faults
+from .options import Asked, Options, draw
+from .workload import Workload
+from .world import World
+
+SETTLED_US = 1_500 * MS
+GIVE_UP_US = 90 * SECOND
+
+
+class Result(msgspec.Struct):
+    """What a run showed."""
+
+    seed: int
+    options: Options
+    events: int
+    verdicts: list[Verdict]
+    count: Count
+    reactions: set[str]
+    virtual_seconds: float
+
+
+def run_seed(seed: int, asked: Asked | None = None, trace: Path | None = None, invariants: bool = True) -> Result:
+    """Run one seed. With `trace` the rows go to disk, and what is checked is read back from there."""
+    if trace is None:
+        rows: list[Row] = []
+        world, options, reactions = play(seed, asked or Asked(), rows.append, invariants)
+    else:
+        with SegmentWriter(trace, f"seed-{seed}") as writer:
+            world, options, reactions = play(seed, asked or Asked(), writer.append, invariants)
+        rows = list(read_rows(trace))
+    return Result(seed, options, len(rows), check(rows), world.count, reactions, world.now / SECOND)
+
+
+def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, Options, set[str]]:
+    random = Random(f"covey {seed}")
+    options = draw(seed, asked, random)
+    world = World(options.cluster, options.settings, options.network, random, f"seed-{seed}", sink)
+    world.check_invariants = invariants
+    faults = Faults(world, random, options.kinds)
+    workload = Workload(world, random, options.rate_per_second)
+    for rank in range(len(options.cluster.daemons)):
+        start: Callable[[], None] = lambda rank=rank: faults.start(rank)  # type: ignore[misc]
+        world.at(random.randrange(200 * MS), start)
+        world.play(workload.script(rank))
+    world.play(faults.split_and_merge(int(random.uniform(0.5, 2.0) * SECOND)))
+    world.play(faults.trouble())
+    world.run_until(int(options.seconds * SECOND))
+    while not {"partition", "merge"} <= faults.reactions and world.now < 30 * SECOND:
+        world.run_until(world.now + 100 * MS)
+    workload.running = False
+    faults.finish(options.final)
+    _calm(world)
+    if _settle(world):
+        workload.one_of_each()
+        if _settle(world):
+            for node in world.living():
+                node.recorder.event("end", world.time_ns)
+    world.close()
+    return world, options, faults.reactions
+
+
+def _calm(world: World) -> None:
+    living = world.living()
+    for node in living:
+        connected = [other for other in living if other is node or world.connected(node.rank, other.rank)]
+        members = tuple(sorted(other.recorder.process for other in connected))
+        node.recorder.event("calm", world.time_ns, members=members)
+
+
+def _settle(world: World) -> bool:
+    """Let the world run until nothing has happened for a while; False if that never comes."""
+    deadline = world.now + GIVE_UP_US
+    while world.now < deadline:
+        world.run_until(world.now + 100 * MS)
+        if world.is_settled() and world.now - world.changed_at >= SETTLED_US:
+            return True
+    return False

@@ -1,0 +1,198 @@
+"""Virtual time, one seed, many engines: runs a whole cluster in one thread, the same way every time.
+
+In:   a cluster, settings, network options, a generator.  Out: trace rows, counters.
+Not here: which faults happen (faults.py), what is sent (workload.py), how a run is composed (run.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from heapq import heappop, heappush
+from random import Random
+
+from covey.config import Cluster, Settings
+from covey.ids import Life
+from covey.protocol.effects import Effect, Entered, Installed, Refused, Send, Stopped
+from covey.protocol.inputs import Datagram, Input
+from covey.protocol.states import State
+from covey.protocol.values import Count
+from covey.trace.daemon import DaemonRecorder, Sink
+
+from .network import Network, NetworkOptions
+from .node import Clocks, Node, make_node
+
+Script = Generator[int, None, None]
+"""A sequence of actions in virtual time: yields how long to wait, in microseconds."""
+
+Watch = Callable[[Node, Effect], None]
+
+
+class World:
+    def __init__(
+        self, cluster: Cluster, settings: Settings, options: NetworkOptions, random: Random, run: str, sink: Sink
+    ) -> None:
+        self.cluster = cluster
+        self.settings = settings
+        self.random = random
+        self.now = 0
+        self.network = Network(options, random, self._arrive)
+        self.nodes: dict[int, Node] = {}
+        self.count = Count()
+        self.watchers: list[Watch] = []
+        self.check_invariants = True
+        self.changed_at = 0
+        self._run = run
+        self._sink = sink
+        self._lives: dict[int, int] = {}
+        self._steps = 0
+        self._events: list[tuple[int, int, Callable[[], None]]] = []
+        self._sequence = 0
+
+    # --- time
+
+    def at(self, time: int, action: Callable[[], None]) -> None:
+        self._sequence += 1
+        heappush(self._events, (max(time, self.now), self._sequence, action))
+
+    def run_until(self, time: int) -> None:
+        while self._events and self._events[0][0] <= time:
+            self.now, _, action = heappop(self._events)
+            action()
+        self.now = time
+
+    def play(self, script: Script) -> None:
+        """Run a script beside everything else."""
+
+        def advance() -> None:
+            wait = next(script, None)
+            if wait is not None:
+                self.at(self.now + wait, advance)
+
+        self.at(self.now, advance)
+
+    @property
+    def time_ns(self) -> int:
+        return self.now * 1_000
+
+    # --- daemons
+
+    def living(self) -> list[Node]:
+        return [node for _, node in sorted(self.nodes.items()) if node.alive]
+
+    def start(self, rank: int, clocks: Clocks) -> None:
+        life = Life(rank, self._lives.get(rank, 0) + 1)
+        self._lives[rank] = life.boot
+        recorder = DaemonRecorder(self._run, self.cluster, life, self._sink)
+        seed = self.random.getrandbits(62)
+        node = make_node(self.cluster, self.settings, life, clocks, recorder, self.now, seed)
+        self.nodes[rank] = node
+        recorder.event("recover", self.time_ns, self._steps)
+        self._perform(node, node.engine.start(clocks.at(self.now)))
+
+    def crash(self, rank: int, why: str = "killed") -> None:
+        node = self.nodes[rank]
+        if not node.alive:
+            return
+        node.recorder.event("crash", self.time_ns, self._steps, cause=why)
+        self._end(node)
+
+    def _end(self, node: Node) -> None:
+        node.alive = False
+        self.network.forget(node.rank)
+        for name, amount in node.engine.kit.count.items():
+            self.count.add(name, amount)
+        self.changed_at = self.now
+
+    def pause(self, rank: int) -> None:
+        self.nodes[rank].paused = True
+
+    def resume(self, rank: int) -> None:
+        node = self.nodes[rank]
+        node.paused = False
+        self._wake(node, self.now)
+
+    def give(self, rank: int, one: Input) -> None:
+        """An input that does not come from the network."""
+        node = self.nodes.get(rank)
+        if node is not None and node.alive and node.take(one):
+            self._wake(node, self.now + 1)
+
+    # --- stepping
+
+    def _arrive(self, time: int, rank: int, data: bytes) -> None:
+        self.at(time, lambda: self._on_arrival(rank, data))
+
+    def _on_arrival(self, rank: int, data: bytes) -> None:
+        node = self.nodes.get(rank)
+        if node is None or not node.alive or not node.take(Datagram(data)) or node.paused:
+            return
+        # A daemon wakes a little later than its first datagram arrives, and finds what came meanwhile.
+        self._wake(node, self.now + self.random.randrange(10, 60))
+
+    def _wake(self, node: Node, time: int) -> None:
+        if node.step_at is not None and node.step_at <= time:
+            return
+        node.step_at = time
+        self.at(time, lambda: self._step(node, time))
+
+    def _step(self, node: Node, time: int) -> None:
+        if node.step_at != time or not node.alive:
+            return
+        node.step_at = None
+        if node.paused:
+            return
+        self._steps += 1
+        inputs, node.inbox = node.inbox, []
+        effects = node.engine.step(node.clocks.at(self.now), inputs)
+        self._perform(node, effects)
+        if self.check_invariants and node.alive:
+            node.engine.check(full=any(isinstance(effect, Entered) for effect in effects))
+
+    def _perform(self, node: Node, effects: list[Effect]) -> None:
+        node.recorder.effects(effects, self.time_ns, self._steps)
+        sends = [(send, rank) for send in effects if isinstance(send, Send) for rank in send.to]
+        if node.dying and any(send.reliable or len(send.data) > 300 for send, _ in sends):
+            sends = [pair for pair in sends if self.random.random() < 0.5]
+            for send, rank in sends:
+                self.network.send(self.now, node.rank, rank, send.data, send.reliable)
+            self.crash(node.rank, "killed while sending")
+            return
+        for send, rank in sends:
+            self.network.send(self.now, node.rank, rank, send.data, send.reliable)
+        for effect in effects:
+            self._observe(node, effect)
+        if node.alive:
+            self._schedule_deadline(node)
+
+    def _observe(self, node: Node, effect: Effect) -> None:
+        if isinstance(effect, Send | Refused):
+            return
+        self.changed_at = self.now
+        if isinstance(effect, Stopped):
+            self._end(node)
+        if isinstance(effect, Entered | Installed):
+            for watch in self.watchers:
+                watch(node, effect)
+
+    def _schedule_deadline(self, node: Node) -> None:
+        deadline = node.engine.next_deadline_us()
+        if deadline is not None:
+            self._wake(node, max(self.now + 1, node.clocks.world_time(deadline)))
+
+    # --- what the world knows
+
+    def connected(self, one: int, other: int) -> bool:
+        """Whether datagrams pass both ways."""
+        return (one, other) not in self.network.cuts and (other, one) not in self.network.cuts
+
+    def is_settled(self) -> bool:
+        """Every living daemon is in its view, with nothing outstanding."""
+        return all(
+            node.engine.machine.state is State.OP and node.engine.operation.is_settled() for node in self.living()
+        )
+
+    def close(self) -> None:
+        """Collect the counters of the daemons still alive."""
+        for node in self.living():
+            for name, amount in node.engine.kit.count.items():
+                self.count.add(name, amount)

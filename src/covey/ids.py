@@ -1,0 +1,41 @@
+"""Identifiers shared by every part: small tuples that compare, hash and travel as arrays."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+INFINITE: Final = 1 << 62
+"""A stamp above every stamp: the frontier of a site from which nothing more can come."""
+
+
+class Life(NamedTuple):
+    """One life of one daemon: its configured rank, and the boot id of this incarnation."""
+
+    rank: int
+    boot: int
+
+
+class Ballot(NamedTuple):
+    """The id of an attempt to form a view, and of the view if the attempt succeeds.
+
+    The counter is larger than any its proposer has seen, so ids never collide and grow at each daemon (S3).
+
+    >>> Ballot(7, 0, 3) < Ballot(8, 0, 1)
+    True
+    >>> str(Ballot(7, 0, 3))
+    '7.0.3'
+    """
+
+    counter: int
+    proposer: int
+    boot: int
+
+    def __str__(self) -> str:
+        return f"{self.counter}.{self.proposer}.{self.boot}"
+
+
+class Instant(NamedTuple):
+    """What time it is, in microseconds: a monotonic time for waiting, a wall time for people."""
+
+    mono_us: int
+    wall_us: int

@@ -1,0 +1,185 @@
+"""One attempt to end a view and begin the next: declare, resend, done (PROTOCOL §2).
+
+In:        STATETRANS, WANT, RESEND and DONE of this attempt; the operation of the old view.
+Out:       the same frames to send; `plan` once everyone has declared; `is_complete` once everyone is done.
+Not here:  when to give up (membership/), what the new view does (operation.py).
+
+Invariants: C1 only bundles of the declared union are taken; C2 DONE is sent only when the whole union is held.
+"""
+
+from __future__ import annotations
+
+from covey.ids import Life
+
+from .deadlines import Deadline
+from .effects import Effect, Send
+from .kit import Kit
+from .membership.machine import Attempt
+from .operation import Operation
+from .ordering.recovery import Plan, holders, make_plan, missing
+from .values import Bundle, Declaration
+from .wire.frames import Done, Frame, Resend, StateTrans, Want
+
+
+class Change:
+    def __init__(self, kit: Kit, attempt: Attempt, old: Operation, commit: frozenset[Life]) -> None:
+        self.kit = kit
+        self.attempt = attempt
+        self._old = old
+        old.end()
+        self._declaration = old.order.declare(kit.clock.high, commit)
+        self._declared: dict[Life, Declaration] = {kit.me: self._declaration}
+        self._has_ours: set[Life] = {kit.me}
+        self._done: set[Life] = set()
+        self.plan: Plan | None = None
+        self._missing: dict[tuple[int, int], list[Life]] = {}
+        self._asked: set[tuple[int, int]] = set()
+
+    @property
+    def is_complete(self) -> bool:
+        return self.kit.me in self._done and len(self._done) == len(self.attempt.members)
+
+    @property
+    def is_done_here(self) -> bool:
+        return self.kit.me in self._done
+
+    def start(self, now_us: int) -> list[Effect]:
+        return self._say_state(self._others()) + self._look(now_us)
+
+    # --- frames
+
+    def on_state_trans(self, sender: Life, frame: StateTrans, now_us: int) -> list[Effect]:
+        if self.kit.me in frame.have:
+            self._has_ours.add(sender)
+        if sender in self._declared:
+            return []
+        self._declared[sender] = frame.declaration
+        self.kit.clock.see(frame.declaration.high)
+        return self._look(now_us)
+
+    def on_want(self, sender: Life, frame: Want) -> list[Effect]:
+        """A co-mover asks for bundles; answer what we hold, in datagrams of moderate size."""
+        effects: list[Effect] = []
+        batch: list[Bundle] = []
+        size = 0
+        for site, first, last in frame.ranges:
+            log = self._old.order.logs.get(site)
+            for number in range(first, min(last, first + self.kit.settings.recovery_batch_bundles) + 1):
+                bundle = log.bundles.get(number) if log is not None else None
+                if bundle is None:
+                    continue
+                if batch and size + len(bundle.payload) > self.kit.settings.packet_bytes:
+                    effects.append(self._send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
+                    batch, size = [], 0
+                batch.append(bundle)
+                size += len(bundle.payload)
+        if batch:
+            effects.append(self._send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
+        return effects
+
+    def on_resend(self, frame: Resend, now_us: int) -> list[Effect]:
+        before = len(self._missing)
+        for bundle in frame.bundles:
+            self._take(bundle)
+        if len(self._missing) == before:
+            return []
+        if self._missing and self._asked & set(self._missing):
+            return []
+        return self._look(now_us)
+
+    def _take(self, bundle: Bundle) -> None:
+        held_by = self._missing.pop((bundle.site, bundle.number), None)
+        if held_by is None or not self._old.order.recover(bundle):
+            self.kit.count.add("resend dropped: not wanted")
+            return
+        assert self.plan is not None
+        if len(held_by) == 1 and bundle.origin not in self.plan.movers:
+            self.kit.count.add("recovered from single holder")
+
+    def on_done(self, sender: Life, frame: Done) -> list[Effect]:
+        """Somebody has everything. A member that is done again after us has not heard our own DONE."""
+        if sender in self._done and self.is_done_here and not frame.reply:
+            return [self._send((sender.rank,), Done(self.attempt.ballot, reply=True))]
+        self._done.add(sender)
+        self._has_ours.add(sender)
+        return []
+
+    def everyone_is_done(self) -> None:
+        """A member works in the new view already, so it has heard that everyone is done."""
+        if self.is_done_here:
+            self._done.update(self.attempt.members)
+
+    # --- progress
+
+    def _look(self, now_us: int) -> list[Effect]:
+        """Plan when all have declared, ask for what is missing, say when nothing is."""
+        if len(self._declared) < len(self.attempt.members):
+            return []
+        if self.plan is None:
+            self._make_plan()
+        if self._missing:
+            return self._ask()
+        if self.is_done_here:
+            return []
+        return self._finish()
+
+    def _make_plan(self) -> None:
+        movers = {life: one for life, one in self._declared.items() if one.view == self._old.view}
+        old_members = self._old.members
+        strangers = {self.kit.site_of(life) for life in old_members if life not in movers}
+        whole = sorted({self.kit.site_of(life) for life in old_members} - strangers)
+        self.plan = make_plan(movers, whole)
+        self._missing = {key: holders(movers, *key) for key in missing(self.plan, self._declaration)}
+
+    def _ask(self) -> list[Effect]:
+        """Ask each bundle's lowest-ranked holder, a bounded number at a time."""
+        wanted: dict[Life, list[tuple[int, int, int]]] = {}
+        self._asked = set(list(self._missing)[: self.kit.settings.recovery_batch_bundles])
+        for site, number in sorted(self._asked):
+            wanted.setdefault(self._missing[site, number][0], []).append((site, number, number))
+        return [
+            self._send((holder.rank,), Want(self.attempt.ballot, tuple(ranges)))
+            for holder, ranges in sorted(wanted.items())
+        ]
+
+    def _finish(self) -> list[Effect]:
+        assert self.plan is not None
+        self._old.order.raise_frontiers(self.plan.frontiers)
+        self._done.add(self.kit.me)
+        return self._say_done(self._others())
+
+    def repeat(self, now_us: int) -> list[Effect]:
+        """Send again what may have been lost: our state, our wants, our DONE."""
+        self.kit.deadlines.set(Deadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
+        lacking = tuple(life for life in self._others() if life not in self._has_ours)
+        effects = self._say_state(lacking) if lacking or len(self._declared) < len(self.attempt.members) else []
+        if self._missing:
+            effects += self._ask()
+        if self.is_done_here:
+            effects += self._say_done(tuple(life for life in self._others() if life not in self._done))
+        return effects
+
+    def undeclared(self) -> tuple[Life, ...]:
+        return tuple(life for life in self.attempt.members if life not in self._declared)
+
+    # --- sending
+
+    def _others(self) -> tuple[Life, ...]:
+        return tuple(life for life in self.attempt.members if life != self.kit.me)
+
+    def _say_state(self, to: tuple[Life, ...]) -> list[Effect]:
+        if not to:
+            to = self.undeclared()
+        frame = StateTrans(self.attempt.ballot, self._declaration, tuple(sorted(self._declared)))
+        return [self._send(tuple(life.rank for life in to), frame)] if to else []
+
+    def _say_done(self, to: tuple[Life, ...]) -> list[Effect]:
+        frame = Done(self.attempt.ballot, reply=False)
+        return [self._send(tuple(life.rank for life in to), frame)] if to else []
+
+    def _send(self, to: tuple[int, ...], frame: Frame) -> Send:
+        return Send(to, self.kit.codec.encode(frame))
+
+    def check(self) -> None:
+        assert not self.is_done_here or not self._missing, "C2"
+        assert self.kit.me in self._declared

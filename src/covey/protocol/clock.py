@@ -1,0 +1,33 @@
+"""The hybrid clock that stamps (rules R1, R7).
+
+Monotonic time plus an offset fixed at start, so that a step of the wall clock cannot hurt; always strictly above every
+stamp seen or made. Skew between daemons costs latency, never correctness.
+"""
+
+from __future__ import annotations
+
+from covey.ids import Instant
+
+
+class StampClock:
+    def __init__(self, start: Instant, ahead_max_us: int) -> None:
+        self._offset_us = start.wall_us - start.mono_us
+        self._floor = 1
+        self._ahead_max_us = ahead_max_us
+
+    def now(self, now_us: int) -> int:
+        return max(now_us + self._offset_us, self._floor)
+
+    def see(self, stamp: int) -> None:
+        """From now on every stamp of ours is strictly above this one."""
+        if stamp >= self._floor:
+            self._floor = stamp + 1
+
+    def is_far_ahead(self, stamp: int, now_us: int) -> bool:
+        """Whether a stamp is so far ahead of our time that its maker's clock must be wrong."""
+        return stamp > now_us + self._offset_us + self._ahead_max_us
+
+    @property
+    def high(self) -> int:
+        """The highest stamp seen or made."""
+        return self._floor - 1

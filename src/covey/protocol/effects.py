@@ -1,0 +1,80 @@
+"""All that a daemon can ask its driver for, in the order to perform it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from covey.ids import Ballot, Life
+
+from .states import Reason, State
+from .values import Bundle, Payload
+
+
+class Send(msgspec.Struct, frozen=True, gc=False):
+    """Send these bytes to these ranks. `reliable`: through the reliable link between sites, in any order."""
+
+    to: tuple[int, ...]
+    data: bytes
+    reliable: bool = False
+
+
+class Stamped(msgspec.Struct, frozen=True, gc=False):
+    """A message of ours has taken its place in the order (for unreliable: was first transmitted)."""
+
+    view: Ballot
+    bundle: Bundle
+    payloads: tuple[Payload, ...]
+
+
+class Deliver(msgspec.Struct, frozen=True, gc=False):
+    """Hand this message up."""
+
+    view: Ballot
+    bundle: Bundle
+    payloads: tuple[Payload, ...]
+
+
+class Signal(msgspec.Struct, frozen=True, gc=False):
+    """The transitional signal: what follows, up to the view, holds among the transitional set only."""
+
+    view: Ballot
+
+
+class Installed(msgspec.Struct, frozen=True, gc=False):
+    """A view: it follows the signal and the rest of the old view in the same step."""
+
+    previous: Ballot | None
+    view: Ballot
+    members: tuple[Life, ...]
+    transitional: tuple[Life, ...]
+    cause: str
+    reason: Reason
+
+
+class Entered(msgspec.Struct, frozen=True, gc=False):
+    """Membership entered a state, and why."""
+
+    state: State
+    reason: Reason
+    detail: str
+
+
+class Refused(msgspec.Struct, frozen=True, gc=False):
+    """A submission was not taken; nothing of it was sent. Submit it again when there is room."""
+
+    session: int
+    session_seq: int
+    reason: str
+
+
+class Notice(msgspec.Struct, frozen=True, gc=False):
+    """Something an operator should read."""
+
+    text: str
+
+
+class Stopped(msgspec.Struct, frozen=True, gc=False):
+    """The orderly end is done: the driver may close."""
+
+
+Effect = Send | Stamped | Deliver | Signal | Installed | Entered | Refused | Notice | Stopped

@@ -1,0 +1,375 @@
+"""One daemon, pure: `step(now, inputs) -> effects`, once per wake-up with everything that arrived.
+
+In:        inputs.py.  Out: effects.py, in the order to perform them; `next_deadline_us()`; `snapshot()`.
+Not here:  sockets, clocks, randomness. Time and the seed are arguments.
+
+The engine alone calls the layers: it routes frames by the view or attempt they carry, lets membership decide, and
+carries out what it decided (change.py, operation.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from covey.config import Cluster, Settings
+from covey.errors import FrameError
+from covey.ids import Ballot, Instant, Life
+
+from .change import Change
+from .clock import StampClock
+from .deadlines import Deadline, DeadlineTable
+from .effects import Deliver, Effect, Installed, Notice, Refused, Send, Signal, Stopped
+from .inputs import Datagram, Input, PeerRefused, Stop, Submit
+from .kit import Kit
+from .membership.machine import Machine
+from .operation import Operation
+from .states import Reason, State
+from .transport.queue import SubmitQueue, Waiting
+from .values import Count, Delivery, Service
+from .wire.codec import Codec
+from .wire.frames import (
+    Alive,
+    Announce,
+    Data,
+    Done,
+    Frame,
+    Goodbye,
+    Hurry,
+    Join,
+    NewMemb,
+    Parked,
+    Refuse,
+    Resend,
+    StateTrans,
+    Token,
+    Unreliable,
+    Want,
+)
+
+
+class Engine:
+    def __init__(self, cluster: Cluster, me: Life, settings: Settings, start: Instant, seed: int) -> None:
+        codec = Codec(cluster.name, cluster.digest(), me)
+        clock = StampClock(start, settings.skew_max_ms * 1_000)
+        self.kit = Kit(me, cluster, settings, codec, clock, Count(), DeadlineTable())
+        self.machine = Machine(self.kit, counter=start.wall_us // 1_000_000, seed=seed)
+        self._queue = SubmitQueue(me, self.kit.site, settings.submit_queue_bytes, settings.bundle_bytes)
+        self.operation = Operation(self.kit, self.machine.view, self.machine.members, self._queue, 0)
+        self.operation.end()
+        self.change: Change | None = None
+        self._commit = frozenset([me])
+        self._first = True
+        self._stopping = False
+        self._stopped = False
+        self._strangers: set[str] = set()
+
+    # --- the door
+
+    def start(self, now: Instant) -> list[Effect]:
+        return self.machine.start(now.mono_us)
+
+    def step(self, now: Instant, inputs: list[Input]) -> list[Effect]:
+        """Take everything that arrived, data before tokens, then act on deadlines that have run out."""
+        effects: list[Effect] = []
+        if self._stopped:
+            return effects
+        now_us = now.mono_us
+        tokens: list[Token] = []
+        for one in inputs:
+            effects += self._take(one, tokens, now_us)
+        effects += self._progress(now_us)
+        for token in tokens:
+            effects += self._on_view_frame(token.view, token, b"", now_us)
+        for deadline in self.kit.deadlines.due(now_us):
+            if self.kit.deadlines.take(deadline, now_us):
+                effects += self._on_deadline(deadline, now_us) + self._carry_out(now_us)
+        return effects + self._maybe_say_goodbye()
+
+    def next_deadline_us(self) -> int | None:
+        return None if self._stopped else self.kit.deadlines.next_us()
+
+    def snapshot(self) -> dict[str, Any]:
+        """What a person wants to know about this daemon now."""
+        machine = self.machine
+        return {
+            "name": self.kit.name(self.kit.me.rank),
+            "boot": self.kit.me.boot,
+            "state": machine.state.value,
+            "reason": machine.reason.value,
+            "view": str(machine.view),
+            "members": [self.kit.name(life.rank) for life in machine.members],
+            "waiting_bytes": self._queue.bytes_waiting,
+            "count": dict(sorted(self.kit.count.items())),
+        }
+
+    def check(self, full: bool) -> None:
+        """Invariants of every layer: cheap ones after each step, all at state changes."""
+        self.machine.check()
+        self.operation.check(full)
+        assert (self.change is None) == (self.machine.attempt is None)
+        if self.change is not None:
+            self.change.check()
+
+    # --- inputs
+
+    def _take(self, one: Input, tokens: list[Token], now_us: int) -> list[Effect]:
+        if isinstance(one, Datagram):
+            return self._on_datagram(one.data, tokens, now_us)
+        if isinstance(one, Submit):
+            return self._on_submit(one, now_us)
+        if isinstance(one, PeerRefused):
+            return self.machine.on_peer_refused(one.rank, now_us) + self._carry_out(now_us)
+        return self._on_stop(one, now_us)
+
+    def _on_datagram(self, data: bytes, tokens: list[Token], now_us: int) -> list[Effect]:
+        try:
+            sender, frame = self.kit.codec.decode(data)
+            if sender.rank >= len(self.kit.cluster.daemons):
+                raise FrameError("unknown daemon", f"number {sender.rank}")
+            if sender.rank == self.kit.me.rank:
+                self.kit.count.add("frame dropped: our own, retransmitted")
+                return []
+            if isinstance(frame, Token):
+                tokens.append(frame)
+                return []
+            return self._on_frame(sender, frame, data, now_us)
+        except FrameError as error:
+            return self._reject(error)
+
+    def _reject(self, error: FrameError) -> list[Effect]:
+        """A peer's bad frame is data: counted, and named to the operator the first time."""
+        self.kit.count.add(f"frame rejected: {error.reason}")
+        text = str(error)
+        if error.reason.startswith("another") and text not in self._strangers and len(self._strangers) < 100:
+            self._strangers.add(text)
+            return [Notice(f"datagrams rejected from {text}")]
+        return []
+
+    def _on_submit(self, submit: Submit, now_us: int) -> list[Effect]:
+        problem = self._problem(submit)
+        if problem:
+            self.kit.count.add(f"submission refused: {problem}")
+            return [Refused(submit.session, submit.session_seq, problem)]
+        s = submit
+        if s.service is Service.UNRELIABLE:
+            if not self.machine.active:
+                self.kit.count.add("unreliable dropped: no view")
+                return []
+            bundle = self.operation.unreliable.make(s.session, s.session_seq, s.count, s.groups, s.payload)
+            return self.operation.send_unreliable(Unreliable(self.machine.view, bundle))
+        self._queue.put(Waiting(s.session, s.session_seq, s.count, s.service, s.groups, s.payload))
+        return self.operation.send_waiting(now_us) if self.machine.active else []
+
+    def _problem(self, submit: Submit) -> str:
+        if self._stopping:
+            return "the daemon is stopping"
+        if len(submit.payload) > self.kit.settings.message_bytes_max:
+            return "the message is too large"
+        if submit.service is Service.UNRELIABLE:
+            too_large = len(submit.payload) > self.kit.settings.bundle_bytes
+            return "an unreliable message must fit one bundle" if too_large else ""
+        return "" if self._queue.has_room(submit.payload) else "the send queue is full"
+
+    def _on_stop(self, stop: Stop, now_us: int) -> list[Effect]:
+        self._stopping = True
+        self.kit.deadlines.set_if_clear(Deadline.GOODBYE, now_us + self.kit.settings.goodbye_wait_ms * 1_000)
+        return []
+
+    def _maybe_say_goodbye(self) -> list[Effect]:
+        """Goodbye follows the stability of our own bundles."""
+        if not self._stopping or self._stopped or not self.machine.active or not self.operation.is_settled():
+            return []
+        return self._say_goodbye()
+
+    def _say_goodbye(self) -> list[Effect]:
+        self._stopped = True
+        self.kit.deadlines.clear(*Deadline)
+        to = tuple(rank for rank in range(len(self.kit.cluster.daemons)) if rank != self.kit.me.rank)
+        if not to:
+            return [Stopped()]
+        data = self.kit.codec.encode(Goodbye(self.machine.view, self.machine.promised))
+        return [Send(to, data), Send(to, data), Stopped()]
+
+    # --- frames, routed by what they carry
+
+    def _on_frame(self, sender: Life, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
+        if isinstance(frame, Data | Unreliable | Announce | Parked | Hurry):
+            if sender not in self.machine.members and frame.view == self.machine.view:
+                self.kit.count.add("frame dropped: sender is not a member")
+                return []
+            return self._on_view_frame(frame.view, frame, data, now_us)
+        if isinstance(frame, StateTrans | Want | Resend | Done):
+            return self._on_attempt_frame(sender, frame, now_us) + self._carry_out(now_us)
+        return self._on_membership_frame(sender, frame, now_us) + self._carry_out(now_us)
+
+    def _on_membership_frame(self, sender: Life, frame: Frame, now_us: int) -> list[Effect]:
+        machine = self.machine
+        if isinstance(frame, Alive | Join):
+            effects = self._on_alive(sender, frame, now_us)
+        elif isinstance(frame, NewMemb):
+            effects = machine.on_new_memb(sender, frame, now_us)
+        elif isinstance(frame, Refuse):
+            effects = machine.on_refuse(frame, now_us)
+        else:
+            assert isinstance(frame, Goodbye)
+            effects = machine.on_goodbye(sender, frame, now_us)
+        return effects
+
+    def _on_alive(self, sender: Life, frame: Alive | Join, now_us: int) -> list[Effect]:
+        alive = frame.alive if isinstance(frame, Join) else frame
+        change = self.change
+        if change is not None and alive.view == change.attempt.ballot and sender in change.attempt.members:
+            change.everyone_is_done()
+        if isinstance(frame, Join):
+            return self.machine.on_join(sender, frame, now_us)
+        return self.machine.on_alive(sender, frame, now_us)
+
+    def _on_attempt_frame(self, sender: Life, frame: StateTrans | Want | Resend | Done, now_us: int) -> list[Effect]:
+        change = self.change
+        if change is None or frame.attempt != change.attempt.ballot or sender not in change.attempt.members:
+            return self._on_other_attempt(sender, frame)
+        if isinstance(frame, StateTrans):
+            return change.on_state_trans(sender, frame, now_us)
+        if isinstance(frame, Want):
+            return change.on_want(sender, frame)
+        if isinstance(frame, Resend):
+            self.machine.extend_attempt(now_us)
+            return change.on_resend(frame, now_us)
+        return change.on_done(sender, frame)
+
+    def _on_other_attempt(self, sender: Life, frame: StateTrans | Want | Resend | Done) -> list[Effect]:
+        """An installed member answers a late DONE, unless it has promised more; the rest is old."""
+        installed = self.machine.view if self.machine.promised == self.machine.view else None
+        if isinstance(frame, Done) and frame.attempt == installed and sender in self.machine.members:
+            return [] if frame.reply else [self._send((sender.rank,), Done(frame.attempt, reply=True))]
+        self.kit.count.add("stale control dropped")
+        return []
+
+    def _on_view_frame(self, view: Ballot, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
+        effects: list[Effect] = []
+        change = self.change
+        if change is not None and view == change.attempt.ballot:
+            change.everyone_is_done()
+            effects = self._carry_out(now_us)
+        if view != self.machine.view:
+            self.kit.count.add("frame dropped: of another view")
+            return effects
+        if isinstance(frame, Data):
+            if self.operation.order.frozen:
+                self.kit.count.add("frame dropped: the view is frozen")
+                return effects
+            return effects + self.operation.on_data(frame, data, now_us)
+        if not self.machine.active:
+            self.kit.count.add("frame dropped: the view is lost")
+            return effects
+        return effects + self._on_working_view_frame(frame, now_us)
+
+    def _on_working_view_frame(self, frame: Frame, now_us: int) -> list[Effect]:
+        operation = self.operation
+        if isinstance(frame, Token):
+            return operation.on_token(frame, now_us)
+        if isinstance(frame, Unreliable):
+            return operation.on_unreliable(frame)
+        if isinstance(frame, Announce):
+            return operation.on_announce(frame, now_us)
+        if isinstance(frame, Parked):
+            return operation.on_parked(frame, now_us)
+        assert isinstance(frame, Hurry)
+        return operation.on_hurry(frame, now_us)
+
+    def _progress(self, now_us: int) -> list[Effect]:
+        return self.operation.progress(now_us) if not self.operation.order.frozen else []
+
+    # --- deadlines
+
+    def _on_deadline(self, deadline: Deadline, now_us: int) -> list[Effect]:
+        machine = self.machine
+        membership = {
+            Deadline.ALIVE: machine.on_alive_deadline,
+            Deadline.SEGMENT: machine.on_segment_deadline,
+            Deadline.GATHER: machine.on_gather_deadline,
+            Deadline.FOLLOW: machine.on_follow_deadline,
+        }
+        if deadline in membership:
+            return membership[deadline](now_us)
+        if deadline is Deadline.ATTEMPT:
+            return machine.lost(Reason.ATTEMPT_STUCK, "", now_us)
+        if deadline is Deadline.EXCHANGE:
+            return self._repeat_exchange(now_us)
+        if deadline is Deadline.GOODBYE:
+            return self._say_goodbye()
+        if deadline is Deadline.TOKEN_LOST:
+            self.kit.count.add("token lost")
+            return machine.lost(Reason.TOKEN_LOST, "", now_us)
+        if deadline is Deadline.ANNOUNCE:
+            return self.operation.send_announcement(now_us)
+        return self.operation.on_token_deadline(deadline, now_us)
+
+    def _repeat_exchange(self, now_us: int) -> list[Effect]:
+        if self.change is None:
+            return []
+        effects = self.change.repeat(now_us)
+        if self.change.attempt.ballot[1:] == self.kit.me:
+            effects += self.machine.proposal(self.change.undeclared())
+        return effects
+
+    # --- carrying out what membership decided
+
+    def _carry_out(self, now_us: int) -> list[Effect]:
+        """Begin, drop or complete the exchange that membership's attempt asks for."""
+        effects: list[Effect] = []
+        attempt = self.machine.attempt
+        if self.machine.active is False and self.operation.members:
+            self._quieten()
+        if attempt is None:
+            self.change = None
+        elif self.change is None or self.change.attempt != attempt:
+            if self.operation.order.frozen is False:
+                self._commit = frozenset([self.kit.me])
+            self.change = Change(self.kit, attempt, self.operation, self._commit)
+            self.kit.deadlines.set(Deadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
+            effects += self.change.start(now_us)
+        change = self.change
+        if change is None:
+            return effects
+        if change.plan is not None and self.machine.state is State.STATETRANS:
+            effects += self.machine.exchanged(now_us)
+        if change.is_done_here and change.plan is not None:
+            self._commit = change.plan.commit
+        return effects + (self._install(change, now_us) if change.is_complete else [])
+
+    def _quieten(self) -> None:
+        """The view no longer works: its token and announcements are of no use."""
+        self.kit.deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY, Deadline.ANNOUNCE)
+
+    def _install(self, change: Change, now_us: int) -> list[Effect]:
+        """Signal, rest and view: one atomic step."""
+        plan, old = change.plan, self.operation
+        assert plan is not None
+        before, after = old.order.finish(plan)
+        previous = None if self._first else old.view
+        effects: list[Effect] = [self._delivery(old.view, one) for one in before]
+        if previous is not None:
+            effects.append(Signal(old.view))
+        effects += [self._delivery(old.view, one) for one in after]
+        view, members = change.attempt
+        reason = self.machine.change_reason
+        cause = self._cause(old.members, members, reason)
+        effects.append(Installed(previous, view, members, plan.movers, cause, reason))
+        self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high)
+        self.change, self._first = None, False
+        effects += self.machine.installed(now_us)
+        return effects + self.operation.start(now_us)
+
+    def _cause(self, old: tuple[Life, ...], new: tuple[Life, ...], reason: Reason) -> str:
+        if self._first:
+            return "start"
+        if any(life not in old for life in new):
+            return "merge"
+        return "goodbye" if reason is Reason.PEER_GOODBYE else "loss"
+
+    def _delivery(self, view: Ballot, delivery: Delivery) -> Deliver:
+        return Deliver(view, delivery.bundle, delivery.payloads)
+
+    def _send(self, to: tuple[int, ...], frame: Frame) -> Send:
+        return Send(to, self.kit.codec.encode(frame))

@@ -1,0 +1,34 @@
+"""What every part of one daemon shares: who it is, its settings, its clock, its counters and its deadlines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from covey.config import Cluster, Settings
+from covey.ids import Life
+
+from .clock import StampClock
+from .deadlines import DeadlineTable
+from .values import Count
+from .wire.codec import Codec
+
+
+@dataclass(slots=True)
+class Kit:
+    me: Life
+    cluster: Cluster
+    settings: Settings
+    codec: Codec
+    clock: StampClock
+    count: Count
+    deadlines: DeadlineTable
+
+    @property
+    def site(self) -> int:
+        return self.cluster.daemons[self.me.rank].site
+
+    def site_of(self, life: Life) -> int:
+        return self.cluster.daemons[life.rank].site
+
+    def name(self, rank: int) -> str:
+        return self.cluster.daemons[rank].name

@@ -1,0 +1,241 @@
+"""Token ring inside a site: reliable packets and flow control by a rotating token (000 §4.1, 002 §3.2).
+
+In:        packets and tokens of one view; on each visit the engine's new packets, order line and received numbers.
+Out:       datagrams to send, in order; new packets' chunks; the usable minima of the ring.
+Not here:  what is in a packet (transport/), order and stamps (ordering/, the engine), when to give up (membership/).
+
+The token is retransmitted by its last sender, with the same number, but never made anew inside a view. Passing is
+accelerated: the last packets of a turn follow the token, so packets are requested only up to the number that the
+previous token named. An idle token is parked, and hurried on by whoever has something to send.
+
+Invariants: R1 packets 1 … have_to were received; R2 the store holds everything above the usable packet floor that was
+received; R3 this daemon never sends beyond the unstable window.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from covey.config import Settings
+from covey.ids import Ballot
+from covey.protocol.deadlines import Deadline, DeadlineTable
+from covey.protocol.effects import Send
+from covey.protocol.values import Count
+from covey.protocol.wire.codec import Codec
+from covey.protocol.wire.frames import Chunk, Data, Floor, Hurry, Parked, Token
+
+from .floors import NOBODY, TwoVisits, visit
+
+
+class Visit(msgspec.Struct):
+    """What the engine brings to a turn: its own progress, and the packets it wants to send."""
+
+    line: int
+    received: dict[int, int]
+    site_seq: int
+    stamp: int
+    packets: list[list[Chunk]]
+    busy: bool
+    """Something is undelivered or unstable here, or waits to be sent."""
+
+
+class Ring:
+    def __init__(
+        self, view: Ballot, ring: tuple[int, ...], me: int, settings: Settings, codec: Codec, count: Count
+    ) -> None:
+        self.view = view
+        self.me = me
+        self._others = tuple(rank for rank in ring if rank != me)
+        self._successor = ring[(ring.index(me) + 1) % len(ring)]
+        self._park_after = 2 * len(ring)
+        self._settings = settings
+        self._codec = codec
+        self._count = count
+        # Packets: received up to have_to without a gap; the store keeps what others may still ask for.
+        self.have_to = 0
+        self._store: dict[int, bytes] = {}
+        self._discarded = 0
+        self._requestable = 0
+        # Token: the last number handled or passed, and the datagram to repeat until the successor shows it has it.
+        self.number = 0
+        self._passed: bytes = b""
+        self.holding: Token | None = None
+        self._sent_last_visit = 0
+        self._packets_everywhere = TwoVisits()
+        self.line_everywhere = TwoVisits()
+        self.received_everywhere: dict[int, TwoVisits] = {}
+
+    # --- packets
+
+    def on_data(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...]:
+        """The chunks of a packet not seen before."""
+        if frame.packet_seq > self.have_to + 2 * self._settings.ring_packets_unstable:
+            self._count.add("packet dropped: beyond the window")
+            return ()
+        if frame.packet_seq <= self.have_to or frame.packet_seq in self._store:
+            self._count.add("packet dropped: duplicate")
+            return ()
+        self._keep(frame.packet_seq, datagram)
+        return frame.chunks
+
+    def _keep(self, packet_seq: int, datagram: bytes) -> None:
+        self._store[packet_seq] = datagram
+        while self.have_to + 1 in self._store:
+            self.have_to += 1
+
+    # --- the token
+
+    def first_token(self, sites: tuple[int, ...], stamp: int) -> Token:
+        """The lowest member starts the ring with this token."""
+        floor = Floor(0, NOBODY)
+        return Token(self.view, 1, 0, floor, floor, tuple((site, floor) for site in sites), 0, stamp, 0, 0, ())
+
+    def accept(self, token: Token, deadlines: DeadlineTable) -> bool:
+        """Whether this token is ours to handle: neither a repetition nor one we hold."""
+        if token.number <= self.number:
+            self._count.add("token dropped: duplicate")
+            return False
+        self.number = token.number
+        self.holding = token
+        deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
+        return True
+
+    def on_duplicate(self, token: Token) -> list[Send]:
+        """Our predecessor repeats a token that we hold parked: tell it so."""
+        if self.holding is not None and token.number == self.number:
+            return [self._send(self._others, Parked(self.view, self.number))]
+        return []
+
+    def allowance(self, token: Token) -> int:
+        """Packets this daemon may send in this turn."""
+        settings = self._settings
+        rotation = settings.ring_packets_per_rotation - token.flow + self._sent_last_visit
+        window = settings.ring_packets_unstable - (token.packet_seq - self._packets_everywhere.usable)
+        return max(0, min(settings.ring_packets_per_visit, rotation, window))
+
+    def turn(self, mine: Visit, now_us: int, deadlines: DeadlineTable) -> list[Send]:
+        """Use the token: answer requests, send packets, pass it on or park it."""
+        token = self.holding
+        assert token is not None
+        again, still_wanted = self._answer(token)
+        packets = self._number_packets(token, mine.packets)
+        quiet = not (again or packets or still_wanted or mine.busy)
+        token = self._update(token, mine, len(packets), len(again), still_wanted, quiet)
+        self._sent_last_visit = len(again) + len(packets)
+        if quiet and token.idle >= self._park_after:
+            return self._park(token)
+        return again + self._pass(token, packets, now_us, deadlines)
+
+    def _answer(self, token: Token) -> tuple[list[Send], tuple[int, ...]]:
+        """Retransmit what is asked for and held here."""
+        held = [seq for seq in token.requests if seq in self._store]
+        self._count.add("packet retransmitted", len(held))
+        return [Send(self._others, self._store[seq]) for seq in held], tuple(
+            seq for seq in token.requests if seq not in self._store
+        )
+
+    def _number_packets(self, token: Token, packets: list[list[Chunk]]) -> list[Send]:
+        sends = []
+        for offset, chunks in enumerate(packets, start=1):
+            seq = token.packet_seq + offset
+            datagram = self._codec.encode(Data(self.view, token.number, seq, tuple(chunks)))
+            self._keep(seq, datagram)
+            sends.append(Send(self._others, datagram))
+        return sends
+
+    def _update(self, token: Token, mine: Visit, sent: int, again: int, wanted: tuple[int, ...], quiet: bool) -> Token:
+        packet_seq = token.packet_seq + sent
+        packet_floor = visit(token.packet_floor, self.have_to, self.me, packet_seq)
+        line_floor = visit(token.line_floor, mine.line, self.me, mine.stamp)
+        received = tuple(
+            (site, visit(floor, mine.received[site], self.me, mine.site_seq)) for site, floor in token.received_floors
+        )
+        self._see_floors(packet_floor, line_floor, received)
+        updated = Token(
+            view=self.view,
+            number=token.number,
+            packet_seq=packet_seq,
+            packet_floor=packet_floor,
+            line_floor=line_floor,
+            received_floors=received,
+            site_seq=mine.site_seq,
+            stamp=mine.stamp,
+            flow=max(0, token.flow - self._sent_last_visit) + again + sent,
+            idle=token.idle + 1 if quiet else 0,
+            requests=self._requests(wanted),
+        )
+        # What the previous token named has had a whole rotation to arrive; what this one names may be on its way.
+        self._requestable = packet_seq
+        return updated
+
+    def _see_floors(self, packet: Floor, line: Floor, received: tuple[tuple[int, Floor], ...]) -> None:
+        everywhere = self._packets_everywhere.see(packet.value)
+        while self._discarded < everywhere:
+            self._discarded += 1
+            self._store.pop(self._discarded, None)
+        self.line_everywhere.see(line.value)
+        for site, floor in received:
+            self.received_everywhere.setdefault(site, TwoVisits()).see(floor.value)
+
+    def _requests(self, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        missing = [seq for seq in range(self.have_to + 1, self._requestable + 1) if seq not in self._store]
+        return tuple(sorted({*wanted, *missing})[: self._settings.retransmit_requests_max])
+
+    def _pass(self, token: Token, packets: list[Send], now_us: int, deadlines: DeadlineTable) -> list[Send]:
+        self.holding = None
+        self.number = token.number + 1
+        passed = msgspec.structs.replace(token, number=token.number + 1)
+        self._passed = self._codec.encode(passed)
+        deadlines.set(Deadline.TOKEN_RESEND, now_us + self._settings.token_resend_ms * 1_000)
+        deadlines.set(Deadline.TOKEN_LOST, now_us + self._settings.token_lost_ms * 1_000)
+        # Whoever missed that the token was parked asks for it in time.
+        deadlines.set(Deadline.HURRY, now_us + self._settings.token_lost_ms * 1_000 // 3)
+        after = min(len(packets), self._settings.ring_packets_after_token)
+        before = len(packets) - after
+        return [*packets[:before], Send((self._successor,), self._passed), *packets[before:]]
+
+    def _park(self, token: Token) -> list[Send]:
+        self.holding = token
+        self._count.add("token parked")
+        return [self._send(self._others, Parked(self.view, token.number))]
+
+    def resume(self) -> Token | None:
+        """Take up a parked token again."""
+        if self.holding is None:
+            return None
+        self.holding = msgspec.structs.replace(self.holding, idle=0)
+        return self.holding
+
+    # --- signs of the token
+
+    def on_turn_seen(self, turn: int, deadlines: DeadlineTable) -> None:
+        """A packet sent under a later token shows that ours has arrived."""
+        if turn >= self.number and self.holding is None:
+            deadlines.clear(Deadline.TOKEN_RESEND)
+
+    def on_parked(self, frame: Parked, deadlines: DeadlineTable) -> None:
+        if frame.number >= self.number and self.holding is None:
+            deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
+
+    def resend_token(self, now_us: int, deadlines: DeadlineTable) -> list[Send]:
+        if self.holding is not None or not self._passed:
+            return []
+        self._count.add("token resent")
+        deadlines.set(Deadline.TOKEN_RESEND, now_us + self._settings.token_resend_ms * 1_000)
+        return [Send((self._successor,), self._passed)]
+
+    def hurry(self, now_us: int, deadlines: DeadlineTable) -> list[Send]:
+        """Ask for the token, again and again until it comes; without an answer it counts as lost."""
+        if self.holding is not None:
+            return []
+        deadlines.set(Deadline.HURRY, now_us + self._settings.hurry_ms * 1_000)
+        deadlines.set_if_clear(Deadline.TOKEN_LOST, now_us + self._settings.token_lost_ms * 1_000)
+        return [self._send(self._others, Hurry(self.view))]
+
+    def check(self) -> None:
+        assert self.have_to + 1 not in self._store, "R1"
+        assert all(seq in self._store for seq in range(self._packets_everywhere.usable + 1, self.have_to + 1)), "R2"
+        assert len(self._store) <= 3 * self._settings.ring_packets_unstable, "R3"
+
+    def _send(self, to: tuple[int, ...], frame: Parked | Hurry) -> Send:
+        return Send(to, self._codec.encode(frame))

@@ -1,0 +1,1 @@
+"""Who is here: hearing others, gathering, and the states of forming a view."""

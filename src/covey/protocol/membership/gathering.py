@@ -1,0 +1,79 @@
+"""Whom to form a view with: a set in which everyone hears everyone both ways (PROTOCOL §3.B). Pure functions.
+
+Daemons without a working view are taken one by one, in rank order. Views that work join whole or not at all. Nobody is
+taken out of another attempt, and nobody who waits for another representative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from covey.ids import Ballot, Life
+from covey.protocol.states import State
+
+from .hearing import Hearing, Peer
+
+STATES = tuple(State)
+"""The number of a state on the wire is its place here."""
+
+_FREE = (State.SEG, State.REP, State.GATHER)
+
+
+def free_clique(hearing: Hearing, excluded: Collection[int], now_us: int) -> list[int]:
+    """The lowest-ranked set around us of daemons that have no working view; it always holds ourselves."""
+    me = hearing.me.rank
+    chosen = [me]
+    for rank in sorted(hearing.peers):
+        if rank not in excluded and _is_free(hearing.peers[rank]):
+            _add_if_mutual(hearing, chosen, [rank], now_us)
+    return sorted(chosen)
+
+
+def to_propose(hearing: Hearing, base: Iterable[Life], excluded: Collection[int], now_us: int) -> list[Life]:
+    """Everyone a gatherer may propose to: its base, then free daemons that wait for it, then whole working views.
+
+    Only daemons of higher rank: the lowest of a union proposes it.
+    """
+    me = hearing.me.rank
+    chosen = [life.rank for life in base]
+    for rank in sorted(hearing.peers):
+        peer = hearing.peers[rank]
+        if rank > me and rank not in excluded and _is_free(peer) and peer.alive.leader in (-1, me, rank):
+            _add_if_mutual(hearing, chosen, [rank], now_us)
+    for ring in _working_views(hearing):
+        if min(ring) > me and not set(ring) & set(excluded):
+            _add_if_mutual(hearing, chosen, ring, now_us)
+    lives = {life.rank: life for life in base} | {rank: peer.life for rank, peer in hearing.peers.items()}
+    lives[me] = hearing.me
+    return [lives[rank] for rank in sorted(chosen)]
+
+
+def _is_free(peer: Peer) -> bool:
+    return not peer.alive.active and STATES[peer.alive.state] in _FREE
+
+
+def _add_if_mutual(hearing: Hearing, chosen: list[int], more: list[int], now_us: int) -> None:
+    fresh = [rank for rank in more if rank not in chosen]
+    if len(fresh) != len(more):
+        return
+    union = chosen + fresh
+    if all(hearing.mutual(one, other, now_us) for other in fresh for one in union if one != other):
+        chosen.extend(fresh)
+
+
+def _working_views(hearing: Hearing) -> list[list[int]]:
+    """Views that all their members say are working, by their lowest rank."""
+    views: dict[Ballot, tuple[Life, ...]] = {}
+    for rank in sorted(hearing.peers):
+        alive = hearing.peers[rank].alive
+        if alive.active:
+            views.setdefault(alive.view, alive.members)
+    whole = []
+    for view, members in views.items():
+        peers = [hearing.peers.get(life.rank) for life in members]
+        if all(
+            peer is not None and peer.life == life and peer.alive.active and peer.alive.view == view
+            for peer, life in zip(peers, members, strict=True)
+        ):
+            whole.append(sorted(life.rank for life in members))
+    return sorted(whole)

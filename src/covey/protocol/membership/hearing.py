@@ -1,0 +1,161 @@
+"""Whom this daemon hears, and who hears it: two-way or not at all (PROTOCOL §3.B, §3.C).
+
+In:        ALIVE frames; when we sent ours; hints that a life is over.
+Out:       `two_way`, the list of whom we hear for our own ALIVE, each peer's last ALIVE.
+Not here:  what to do about it (machine.py, gathering.py).
+
+A link is two-way when a number that we sent within the timeout comes back in the peer's list. A peer that was suspected
+and comes back in the same life was suspected falsely: its timeout doubles, and shrinks again slowly.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+
+from covey.config import Settings
+from covey.ids import Life
+from covey.protocol.states import Reason
+from covey.protocol.wire.frames import Alive, Heard
+
+_NEVER = -(1 << 60)
+
+
+class News(Enum):
+    """What an ALIVE told us about its sender."""
+
+    FRESH = "the next word of a life we know"
+    NEW_LIFE = "the first word of a life"
+    STALE = "older than what we have heard"
+
+
+@dataclass(slots=True)
+class Peer:
+    life: Life
+    alive: Alive
+    heard_us: int
+    echoed_us: int = _NEVER  # When we sent the newest number of ours that came back.
+    gone: Reason | None = None  # Why this life is thought to be over; void once a later word of it arrives.
+    two_way_ranks: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class Patience:
+    """How much longer than the normal timeout we wait for a peer."""
+
+    growth: int = 1
+    grown_us: int = 0
+    suspected: Life | None = None
+
+
+@dataclass(slots=True)
+class Hearing:
+    me: Life
+    settings: Settings
+    peers: dict[int, Peer] = field(default_factory=dict)
+    _patience: dict[int, Patience] = field(default_factory=dict)
+    _number: int = 0
+    _sent: deque[tuple[int, int]] = field(default_factory=deque)
+
+    # --- our own ALIVEs
+
+    def next_number(self, now_us: int) -> int:
+        self._number += 1
+        self._sent.append((self._number, now_us))
+        oldest = now_us - self.settings.peer_timeout_ms * self.settings.peer_timeout_growth_max * 1_000
+        while self._sent[0][1] < oldest:
+            self._sent.popleft()
+        return self._number
+
+    def heard(self, now_us: int) -> tuple[Heard, ...]:
+        return tuple(
+            Heard(rank, peer.life.boot, peer.alive.number, self.two_way(rank, now_us))
+            for rank, peer in sorted(self.peers.items())
+            if now_us - peer.heard_us <= self._timeout_us(rank)
+        )
+
+    # --- others' ALIVEs
+
+    def on_alive(self, sender: Life, alive: Alive, now_us: int) -> News:
+        peer = self.peers.get(sender.rank)
+        if peer is not None and peer.life != sender and self._is_older_life(sender, peer, now_us):
+            return News.STALE
+        if peer is not None and peer.life == sender:
+            if alive.number <= peer.alive.number:
+                return News.STALE
+            peer.alive, peer.heard_us, peer.gone = alive, now_us, None
+            news = News.FRESH
+        else:
+            peer = self.peers[sender.rank] = Peer(sender, alive, now_us)
+            news = News.NEW_LIFE
+        peer.two_way_ranks = frozenset(entry.rank for entry in alive.heard if entry.two_way)
+        self._note_echo(peer, alive)
+        self._forgive(sender, now_us)
+        return news
+
+    def _is_older_life(self, sender: Life, peer: Peer, now_us: int) -> bool:
+        """A lower boot id is a delayed word of an earlier life, unless the later one has long fallen silent."""
+        return sender.boot < peer.life.boot and now_us - peer.heard_us <= self._timeout_us(sender.rank)
+
+    def _note_echo(self, peer: Peer, alive: Alive) -> None:
+        for entry in alive.heard:
+            if entry.rank == self.me.rank and entry.boot == self.me.boot:
+                sent = next((at for number, at in reversed(self._sent) if number == entry.number), _NEVER)
+                peer.echoed_us = max(peer.echoed_us, sent)
+
+    # --- judgement
+
+    def two_way(self, rank: int, now_us: int) -> bool:
+        peer = self.peers.get(rank)
+        if peer is None or peer.gone is not None:
+            return False
+        timeout = self._timeout_us(rank)
+        return now_us - peer.heard_us <= timeout and now_us - peer.echoed_us <= timeout
+
+    def is_heard(self, rank: int, now_us: int) -> bool:
+        peer = self.peers.get(rank)
+        return peer is not None and now_us - peer.heard_us <= self._timeout_us(rank)
+
+    def mutual(self, one: int, other: int, now_us: int) -> bool:
+        """Whether both daemons say that they hear one another both ways."""
+        return self._says(one, other, now_us) and self._says(other, one, now_us)
+
+    def _says(self, one: int, other: int, now_us: int) -> bool:
+        if one == self.me.rank:
+            return self.two_way(other, now_us)
+        return self.two_way(one, now_us) and other in self.peers[one].two_way_ranks
+
+    # --- suspicion
+
+    def hint_gone(self, life: Life, reason: Reason) -> bool:
+        """A goodbye or a refused port. It binds to one life, and only shortens a wait."""
+        peer = self.peers.get(life.rank)
+        if peer is None or peer.life != life:
+            return False
+        peer.gone = reason
+        return True
+
+    def suspect(self, life: Life) -> None:
+        self._patience.setdefault(life.rank, Patience()).suspected = life
+
+    def _forgive(self, sender: Life, now_us: int) -> None:
+        patience = self._patience.get(sender.rank)
+        if patience is None:
+            return
+        if patience.suspected == sender:
+            patience.growth = min(patience.growth * 2, self.settings.peer_timeout_growth_max)
+            patience.grown_us = now_us
+        patience.suspected = None
+
+    def _timeout_us(self, rank: int) -> int:
+        base = self.settings.peer_timeout_ms * 1_000
+        patience = self._patience.get(rank)
+        return base * patience.growth if patience is not None else base
+
+    def decay(self, now_us: int) -> None:
+        """Patience shrinks again, one step for each quiet period."""
+        for patience in self._patience.values():
+            if patience.growth > 1 and now_us - patience.grown_us >= self.settings.suspicion_decay_ms * 1_000:
+                patience.growth //= 2
+                patience.grown_us = now_us

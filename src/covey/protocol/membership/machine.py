@@ -1,0 +1,348 @@
+"""The state machine of membership: hears others, decides when a view is lost, gathers, proposes, promises.
+
+In:        ALIVE, JOIN, NEWMEMB, REFUSE, GOODBYE; deadlines; "lost" from the links; "installed" from the exchange.
+Out:       frames to send, states entered with their reason; `attempt`, which the engine carries out (change.py).
+Not here:  the exchange within an attempt (change.py), messages of views (ordering/).
+
+One ballot: `promised` never falls, and an attempt is accepted only above it (PROTOCOL §3.A).
+
+Invariants: P1 promised >= view; P2 an attempt is under way exactly in STATETRANS and EVS; P3 the view works only in OP
+and GATHER; P4 we are a member of our view and of our attempt.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from covey.ids import Ballot, Life
+from covey.protocol.deadlines import Deadline
+from covey.protocol.effects import Effect, Entered, Send
+from covey.protocol.kit import Kit
+from covey.protocol.states import TRANSITIONS, Reason, State
+from covey.protocol.wire.frames import Alive, Frame, Goodbye, Join, NewMemb, Refuse
+
+from .gathering import STATES, free_clique, to_propose
+from .hearing import Hearing, News
+from .jitter import Jitter
+
+
+class Attempt(NamedTuple):
+    """A membership being formed; its ballot becomes the view id."""
+
+    ballot: Ballot
+    members: tuple[Life, ...]
+
+
+class Machine:
+    def __init__(self, kit: Kit, counter: int, seed: int) -> None:
+        self.kit = kit
+        self.hearing = Hearing(kit.me, kit.settings)
+        self.state = State.SEG
+        self.reason = Reason.STARTED
+        self.active = False
+        # Before its first view a daemon stands alone in a view that nobody else can be in.
+        self.view = Ballot(0, kit.me.rank, kit.me.boot)
+        self.members: tuple[Life, ...] = (kit.me,)
+        self.promised = self.view
+        self.counter = counter
+        self.attempt: Attempt | None = None
+        self.change_reason = Reason.STARTED
+        self._leader = -1
+        self._excluded: tuple[int, ...] = ()
+        self._growth = 1
+        self._jitter = Jitter(seed)
+        self._installed_us = -(1 << 60)
+        self._everyone = tuple(r for r in range(len(kit.cluster.daemons)) if r != kit.me.rank)
+
+    # --- beginning, loss, success
+
+    def start(self, now_us: int) -> list[Effect]:
+        return self._enter(Reason.STARTED, "", now_us)
+
+    def lost(self, reason: Reason, detail: str, now_us: int) -> list[Effect]:
+        """The view, or the attempt, cannot go on."""
+        if self.state in (State.SEG, State.REP) or (self.state is State.GATHER and not self.active):
+            return []
+        if self.active:
+            self.change_reason = reason
+        if self.attempt is not None and reason is not Reason.ATTEMPT_REFUSED:
+            self._growth = min(self._growth * 2, self.kit.settings.gather_growth_max)
+        return self._enter(reason, detail, now_us)
+
+    def installed(self, now_us: int) -> list[Effect]:
+        """The attempt has become the view."""
+        assert self.attempt is not None
+        self.view, self.members = self.attempt
+        self.attempt = None
+        self._growth = 1
+        self._installed_us = now_us
+        return self._enter(Reason.INSTALLED, "", now_us)
+
+    def exchanged(self, now_us: int) -> list[Effect]:
+        return self._enter(Reason.EXCHANGED, "", now_us)
+
+    # --- the one door
+
+    def _enter(self, reason: Reason, detail: str, now_us: int) -> list[Effect]:
+        """Go where the table says this reason leads, and do the work of arriving there."""
+        target = TRANSITIONS.get((self.state, reason))
+        assert target is not None, f"no way from {self.state} for {reason}"
+        self.state, self.reason = target, reason
+        arrive = {
+            State.OP: self._arrive_op,
+            State.SEG: self._arrive_seg,
+            State.REP: self._arrive_rep,
+            State.GATHER: self._arrive_gather,
+            State.STATETRANS: self._arrive_statetrans,
+            State.EVS: self._arrive_evs,
+        }[target]
+        return [Entered(target, reason, detail), *arrive(now_us)]
+
+    def _arrive_op(self, now_us: int) -> list[Effect]:
+        self.active = True
+        self._leader, self._excluded = -1, ()
+        self.kit.deadlines.clear(
+            Deadline.SEGMENT, Deadline.GATHER, Deadline.FOLLOW, Deadline.ATTEMPT, Deadline.EXCHANGE
+        )
+        return self._say_alive(now_us)
+
+    def _arrive_seg(self, now_us: int) -> list[Effect]:
+        self._excluded = (self._leader,) if self.reason is Reason.REPRESENTATIVE_SILENT else ()
+        self.active, self.attempt, self._leader = False, None, -1
+        self.kit.deadlines.clear(Deadline.GATHER, Deadline.FOLLOW, Deadline.ATTEMPT, Deadline.EXCHANGE)
+        self.kit.deadlines.set(Deadline.SEGMENT, now_us + self.kit.settings.segment_ms * 1_000)
+        return self._say_alive(now_us)
+
+    def _arrive_rep(self, now_us: int) -> list[Effect]:
+        self.kit.deadlines.clear(Deadline.SEGMENT, Deadline.GATHER)
+        settings = self.kit.settings
+        wait = settings.segment_ms + settings.gather_ms + settings.follow_slack_ms
+        self.kit.deadlines.set(Deadline.FOLLOW, now_us + wait * 1_000)
+        return self._say_alive(now_us)
+
+    def _arrive_gather(self, now_us: int) -> list[Effect]:
+        wait = self.kit.settings.gather_ms * self._growth * 1_000
+        if self._growth > 1:
+            wait += self._jitter.below(wait // 2)
+        self.kit.deadlines.set(Deadline.GATHER, now_us + wait)
+        return self._say_alive(now_us)
+
+    def _arrive_statetrans(self, now_us: int) -> list[Effect]:
+        self.active, self._leader = False, -1
+        self.kit.deadlines.clear(Deadline.SEGMENT, Deadline.GATHER, Deadline.FOLLOW)
+        self.extend_attempt(now_us)
+        return self._say_alive(now_us)
+
+    def _arrive_evs(self, now_us: int) -> list[Effect]:
+        self.extend_attempt(now_us)
+        return []
+
+    def extend_attempt(self, now_us: int) -> None:
+        """The attempt makes progress: give it its full time again."""
+        self.kit.deadlines.set(Deadline.ATTEMPT, now_us + self.kit.settings.attempt_timeout_ms * 1_000)
+
+    # --- frames
+
+    def on_alive(self, sender: Life, alive: Alive, now_us: int) -> list[Effect]:
+        previous = self.hearing.peers.get(sender.rank)
+        news = self.hearing.on_alive(sender, alive, now_us)
+        if news is News.STALE:
+            self.kit.count.add("stale control dropped")
+            return []
+        self.counter = max(self.counter, alive.counter)
+        effects: list[Effect] = []
+        if news is News.NEW_LIFE:
+            if previous is not None:
+                self.kit.count.add("restart seen")
+            effects += self._say_alive(now_us)
+        return effects + self._judge(sender, alive, now_us)
+
+    def _judge(self, sender: Life, alive: Alive, now_us: int) -> list[Effect]:
+        """What an ALIVE says about our view or attempt, if its sender belongs to it."""
+        current = self.attempt or (Attempt(self.view, self.members) if self.active else None)
+        if current is None:
+            return []
+        if sender not in current.members:
+            if any(life.rank == sender.rank for life in current.members):
+                return self.lost(Reason.PEER_RESTARTED, self.kit.name(sender.rank), now_us)
+            return []
+        if alive.promised < current.ballot:
+            self.kit.count.add("stale control dropped")
+            return []
+        arriving = STATES[alive.state] in (State.STATETRANS, State.EVS)
+        if alive.promised == current.ballot and (alive.active or arriving):
+            return []
+        return self.lost(Reason.PEER_LEFT, self.kit.name(sender.rank), now_us)
+
+    def on_join(self, sender: Life, join: Join, now_us: int) -> list[Effect]:
+        effects = self.on_alive(sender, join.alive, now_us)
+        if sender.rank > self.kit.me.rank or self.kit.me not in join.proposed or sender.rank in self._excluded:
+            return effects
+        if self.state is State.GATHER and self.active:
+            return effects + self._enter(Reason.YIELDED, self.kit.name(sender.rank), now_us)
+        if self.state in (State.SEG, State.GATHER) or (self.state is State.REP and sender.rank <= self._leader):
+            if self._leader != sender.rank or self.state is not State.REP:
+                self._leader = sender.rank
+                effects += self._enter(Reason.FOLLOW_LOWER, self.kit.name(sender.rank), now_us)
+            slack = self.kit.settings.follow_slack_ms * 1_000
+            self.kit.deadlines.set(Deadline.FOLLOW, now_us + max(0, join.remaining_us) + slack)
+        return effects
+
+    def on_new_memb(self, sender: Life, frame: NewMemb, now_us: int) -> list[Effect]:
+        if frame.attempt == self.promised:
+            return []  # A repetition: our STATETRANS answers it.
+        if frame.attempt.counter <= self.promised.counter:
+            self.kit.count.add("stale control dropped")
+            refusal = Refuse(frame.attempt, max(self.counter, self.promised.counter))
+            return [self._send((sender.rank,), refusal)]
+        if self.kit.me not in frame.members or not self._knows(frame.members):
+            self.kit.count.add("proposal dropped: not for this life")
+            return []
+        return self._promise(Attempt(frame.attempt, frame.members), Reason.PROMISED, now_us)
+
+    def _knows(self, members: tuple[Life, ...]) -> bool:
+        """Sorted, each rank once, all configured: what a proposer always sends."""
+        ranks = [life.rank for life in members]
+        return ranks == sorted(set(ranks)) and ranks[-1] < len(self.kit.cluster.daemons)
+
+    def on_refuse(self, frame: Refuse, now_us: int) -> list[Effect]:
+        self.counter = max(self.counter, frame.counter)
+        if self.attempt is not None and self.attempt.ballot == frame.attempt:
+            return self.lost(Reason.ATTEMPT_REFUSED, "", now_us)
+        return []
+
+    def on_goodbye(self, sender: Life, frame: Goodbye, now_us: int) -> list[Effect]:
+        """A member leaves in good order: the lowest of the others proposes the view without it at once."""
+        if not self.hearing.hint_gone(sender, Reason.PEER_GOODBYE):
+            return []
+        self.kit.count.add("goodbye heard")
+        if self.attempt is not None and sender in self.attempt.members:
+            return self.lost(Reason.PEER_GOODBYE, self.kit.name(sender.rank), now_us)
+        if not self.active or sender not in self.members:
+            return []
+        rest = tuple(life for life in self.members if life != sender)
+        self.change_reason = Reason.PEER_GOODBYE
+        if rest[0] == self.kit.me:
+            return self._propose(rest, now_us)
+        return []
+
+    def on_peer_refused(self, rank: int, now_us: int) -> list[Effect]:
+        peer = self.hearing.peers.get(rank)
+        if peer is None or not self.hearing.hint_gone(peer.life, Reason.PEER_REFUSED):
+            return []
+        return self._look_around(now_us)
+
+    # --- deadlines
+
+    def on_alive_deadline(self, now_us: int) -> list[Effect]:
+        self.hearing.decay(now_us)
+        return self._say_alive(now_us) + self._look_around(now_us)
+
+    def _look_around(self, now_us: int) -> list[Effect]:
+        """Are the members of our view or attempt all there, both ways? Is somebody new?"""
+        current = self.attempt.members if self.attempt else self.members if self.active else ()
+        for life in current:
+            if life != self.kit.me and not self._is_there(life, now_us):
+                return self._suspect(life, now_us)
+        if self.state is State.OP and self.members[0] == self.kit.me and self._may_merge(now_us):
+            return self._enter(Reason.STRANGERS, "", now_us)
+        return []
+
+    def _is_there(self, life: Life, now_us: int) -> bool:
+        return self.hearing.two_way(life.rank, now_us) and self.hearing.peers[life.rank].life == life
+
+    def _suspect(self, life: Life, now_us: int) -> list[Effect]:
+        peer = self.hearing.peers.get(life.rank)
+        if peer is not None and peer.gone is not None:
+            reason = peer.gone
+        elif self.hearing.is_heard(life.rank, now_us):
+            reason = Reason.PEER_ONE_WAY
+            self.kit.count.add("one-way link seen")
+        else:
+            reason = Reason.PEER_SILENT
+        self.hearing.suspect(life)
+        return self.lost(reason, self.kit.name(life.rank), now_us)
+
+    def _may_merge(self, now_us: int) -> bool:
+        if now_us - self._installed_us < self.kit.settings.hold_down_ms * 1_000:
+            return False
+        return len(to_propose(self.hearing, self.members, (), now_us)) > len(self.members)
+
+    def on_segment_deadline(self, now_us: int) -> list[Effect]:
+        clique = free_clique(self.hearing, self._excluded, now_us)
+        if clique[0] == self.kit.me.rank:
+            return self._enter(Reason.ALL_HEARD, "", now_us)
+        self._leader = clique[0]
+        return self._enter(Reason.FOLLOW_LOWER, self.kit.name(clique[0]), now_us)
+
+    def on_gather_deadline(self, now_us: int) -> list[Effect]:
+        members = tuple(to_propose(self.hearing, self._base(), self._excluded, now_us))
+        if self.active and members == self.members:
+            return self._enter(Reason.NOTHING_FOUND, "", now_us)
+        return self._propose(members, now_us)
+
+    def _base(self) -> tuple[Life, ...]:
+        return self.members if self.active else (self.kit.me,)
+
+    def on_follow_deadline(self, now_us: int) -> list[Effect]:
+        return self._enter(Reason.REPRESENTATIVE_SILENT, self.kit.name(self._leader), now_us)
+
+    # --- proposing
+
+    def _propose(self, members: tuple[Life, ...], now_us: int) -> list[Effect]:
+        self.counter += 1
+        ballot = Ballot(max(self.counter, self.promised.counter + 1), self.kit.me.rank, self.kit.me.boot)
+        effects = self._promise(Attempt(ballot, members), Reason.PROPOSED, now_us)
+        return [*effects, *self.proposal(members)]
+
+    def proposal(self, to: tuple[Life, ...]) -> list[Effect]:
+        """NEWMEMB of the attempt under way, to those who have not answered it."""
+        assert self.attempt is not None
+        ranks = tuple(life.rank for life in to if life != self.kit.me)
+        return [self._send(ranks, NewMemb(*self.attempt))] if ranks else []
+
+    def _promise(self, attempt: Attempt, reason: Reason, now_us: int) -> list[Effect]:
+        if self.promised > self.view:
+            self.kit.count.add("attempt superseded")
+        if self.active and reason is Reason.PROMISED:
+            self.change_reason = reason
+        self.attempt = attempt
+        self.promised = attempt.ballot
+        self.counter = max(self.counter, attempt.ballot.counter)
+        detail = f"{attempt.ballot} of {' '.join(self.kit.name(life.rank) for life in attempt.members)}"
+        return self._enter(reason, detail, now_us)
+
+    # --- ALIVE and JOIN
+
+    def _say_alive(self, now_us: int) -> list[Effect]:
+        settings = self.kit.settings
+        interval = settings.alive_interval_ms if self.state is State.OP else settings.alive_fast_ms
+        self.kit.deadlines.set(Deadline.ALIVE, now_us + interval * 1_000)
+        if not self._everyone:
+            return []
+        alive = Alive(
+            number=self.hearing.next_number(now_us),
+            state=STATES.index(self.state),
+            active=self.active,
+            leader=self._leader,
+            view=self.view,
+            members=self.members,
+            promised=self.promised,
+            counter=self.counter,
+            heard=self.hearing.heard(now_us),
+        )
+        if self.state is not State.GATHER:
+            return [self._send(self._everyone, alive)]
+        remaining = (self.kit.deadlines.at(Deadline.GATHER) or now_us) - now_us
+        proposed = tuple(to_propose(self.hearing, self._base(), self._excluded, now_us))
+        return [self._send(self._everyone, Join(alive, remaining, proposed))]
+
+    def _send(self, to: tuple[int, ...], frame: Frame) -> Send:
+        return Send(to, self.kit.codec.encode(frame))
+
+    def check(self) -> None:
+        assert self.promised >= self.view, "P1"
+        assert (self.attempt is not None) == (self.state in (State.STATETRANS, State.EVS)), "P2"
+        assert not self.active or self.state in (State.OP, State.GATHER), "P3"
+        assert self.kit.me in self.members, "P4"
+        assert self.attempt is None or self.kit.me in self.attempt.members, "P4"

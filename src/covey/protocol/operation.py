@@ -1,0 +1,261 @@
+"""One view in operation at one daemon: the engine's routes between queue, links and order.
+
+In:   submissions and frames of this view.  Out: effects.  Not here: how views begin and end (change.py, membership/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from covey.ids import Ballot, Life
+
+from .deadlines import Deadline
+from .effects import Deliver, Effect, Send, Stamped
+from .kit import Kit
+from .links.mesh import Mesh
+from .links.ring import Ring, Visit
+from .ordering.order import Order
+from .transport.packing import Packer, Reassembly
+from .transport.queue import SubmitQueue
+from .transport.unreliable import UnreliableStreams
+from .values import Announcement, Delivery, Service
+from .wire.codec import PACKET_OVERHEAD, encode_bundle
+from .wire.frames import Announce, Data, Hurry, Parked, Token, Unreliable
+
+_BUNDLE_HEADROOM = 160
+"""More than any bundle header: used to guess how many packets the next bundle needs."""
+
+
+class Operation:
+    def __init__(self, kit: Kit, view: Ballot, members: tuple[Life, ...], queue: SubmitQueue, high: int) -> None:
+        self.kit = kit
+        self.view = view
+        self.members = members
+        self.queue = queue
+        sites = tuple(sorted({kit.site_of(life) for life in members}))
+        self.order = Order(view, sites, kit.me, kit.count)
+        self._reassembly = Reassembly(2 * kit.settings.ring_packets_unstable, kit.count)
+        self.unreliable = UnreliableStreams(kit.me)
+        self.others = tuple(life.rank for life in members if life != kit.me)
+        ring = tuple(life.rank for life in members if kit.site_of(life) == kit.site)
+        self.ring = Ring(view, ring, kit.me.rank, kit.settings, kit.codec, kit.count) if len(ring) > 1 else None
+        self.mesh = Mesh(view, kit.site, self.others, high, kit.settings) if self.ring is None else None
+        self._high = high
+        self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
+        queue.start_view()
+
+    # --- beginning and ending
+
+    def start(self, now_us: int) -> list[Effect]:
+        """The view is installed: the lowest of the ring makes the token, everyone sends what waits."""
+        if self.ring is not None:
+            if self.members[0] != self.kit.me:
+                self.kit.deadlines.set(Deadline.TOKEN_LOST, now_us + self.kit.settings.token_lost_ms * 1_000)
+                return []
+            return self.on_token(self.ring.first_token(tuple(self.order.logs), self._high), now_us)
+        return self.send_waiting(now_us)
+
+    def end(self) -> None:
+        """The view ends here: nothing is stamped, acknowledged or taken any more."""
+        self.order.freeze()
+        self.kit.deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY, Deadline.ANNOUNCE)
+
+    def is_settled(self) -> bool:
+        return not len(self.queue) and not self.order.has_unstable()
+
+    # --- sending
+
+    def send_waiting(self, now_us: int) -> list[Effect]:
+        """Something waits in the queue."""
+        if not len(self.queue):
+            return []
+        if self.mesh is not None:
+            return self._send_mesh(self.mesh, now_us)
+        assert self.ring is not None
+        if self.ring.resume() is not None:
+            return self._use_token(self.ring, now_us)
+        if not self.kit.deadlines.is_set(Deadline.TOKEN_LOST):
+            return list[Effect](self.ring.hurry(now_us, self.kit.deadlines))
+        return []
+
+    def _send_mesh(self, mesh: Mesh, now_us: int) -> list[Effect]:
+        packer = Packer(self._packet_bytes)
+        effects: list[Effect] = []
+        stable = self.order.stability.received_by_all(mesh.site)
+        while self._may_stamp() and mesh.window(stable) > 0:
+            number, stamp = mesh.next_stamp(self.kit.clock.now(now_us))
+            effects += self._stamp(number, stamp, packer)
+        for chunks in packer.packets:
+            if self.others:
+                data = self.kit.codec.encode(Data(self.view, 0, 0, tuple(chunks)))
+                effects.append(Send(self.others, data, reliable=True))
+        return effects + self.progress(now_us)
+
+    def _may_stamp(self) -> bool:
+        service = self.queue.next_service()
+        return service is not None and (service < Service.CAUSAL or self.order.past_is_complete())
+
+    def _stamp(self, number: int, stamp: int, packer: Packer) -> list[Effect]:
+        """Give the next waiting bundle its place in the order."""
+        bundle, whole = self.queue.take(number, stamp)
+        self.kit.clock.see(stamp)
+        packer.add(bundle.site, number, encode_bundle(bundle))
+        stamped: list[Effect] = [] if whole is None else [Stamped(self.view, bundle, (whole,))]
+        return stamped + self._deliveries(self.order.add(bundle))
+
+    # --- the ring
+
+    def on_token(self, token: Token, now_us: int) -> list[Effect]:
+        if self.ring is None:
+            return self._misdirected()
+        if not self.ring.accept(token, self.kit.deadlines):
+            return list[Effect](self.ring.on_duplicate(token))
+        return self._use_token(self.ring, now_us)
+
+    def _use_token(self, ring: Ring, now_us: int) -> list[Effect]:
+        token = ring.holding
+        assert token is not None
+        self.kit.clock.see(token.stamp)
+        self.order.announce(self.kit.site, Announcement(token.site_seq, token.stamp))
+        allowance, packer = ring.allowance(token), Packer(self._packet_bytes)
+        effects: list[Effect] = []
+        site_seq, stamp = token.site_seq, token.stamp
+        while allowance and self._may_stamp():
+            if packer.packets and packer.packets_after(self.queue.peek_size() + _BUNDLE_HEADROOM) > allowance:
+                break
+            site_seq, stamp = site_seq + 1, max(stamp + 1, self.kit.clock.now(now_us))
+            effects += self._stamp(site_seq, stamp, packer)
+        mine = Visit(
+            line=self.order.line(),
+            received={site: log.gap_free for site, log in self.order.logs.items()},
+            site_seq=site_seq,
+            stamp=stamp,
+            packets=packer.packets,
+            busy=not self.is_settled(),
+        )
+        effects += ring.turn(mine, now_us, self.kit.deadlines)
+        stability = self.order.stability
+        stability.raise_line(self.kit.site, ring.line_everywhere.usable)
+        for site, everywhere in ring.received_everywhere.items():
+            stability.raise_received(self.kit.site, site, everywhere.usable)
+        return effects + self.progress(now_us)
+
+    def on_data(self, frame: Data, datagram: bytes, now_us: int) -> list[Effect]:
+        chunks = frame.chunks
+        if self.ring is not None:
+            self.ring.on_turn_seen(frame.turn, self.kit.deadlines)
+            chunks = self.ring.on_data(frame, datagram)
+        effects: list[Effect] = []
+        for chunk in chunks:
+            bundle = self._reassembly.add(chunk)
+            if bundle is None:
+                continue
+            self._see_stamp(bundle.stamp, bundle.origin, now_us)
+            effects += self._deliveries(self.order.add(bundle))
+        if chunks and self.mesh is not None:
+            self.mesh.want_announcement(now_us, self.kit.deadlines)
+        return effects
+
+    def on_parked(self, frame: Parked, now_us: int) -> list[Effect]:
+        if self.ring is None:
+            return self._misdirected()
+        self.ring.on_parked(frame, self.kit.deadlines)
+        return self.send_waiting(now_us)
+
+    def on_hurry(self, frame: Hurry, now_us: int) -> list[Effect]:
+        if self.ring is None:
+            return self._misdirected()
+        return self._use_token(self.ring, now_us) if self.ring.resume() is not None else []
+
+    def on_token_deadline(self, deadline: Deadline, now_us: int) -> list[Effect]:
+        if self.ring is None:
+            return []
+        if deadline is Deadline.TOKEN_RESEND:
+            return list[Effect](self.ring.resend_token(now_us, self.kit.deadlines))
+        return list[Effect](self.ring.hurry(now_us, self.kit.deadlines))
+
+    # --- announcements between sites
+
+    def on_announce(self, frame: Announce, now_us: int) -> list[Effect]:
+        if self.mesh is None or frame.site not in self.order.logs:
+            return self._misdirected()
+        self._see_stamp(frame.last - 1, None, now_us)
+        self.order.announce(frame.site, Announcement(frame.number, frame.last))
+        stability = self.order.stability
+        stability.raise_line(frame.site, frame.line)
+        for source, number in frame.received:
+            if source in self.order.logs:
+                stability.raise_received(frame.site, source, number)
+        if not frame.quiet:
+            self.mesh.want_announcement(now_us, self.kit.deadlines)
+        return self.send_waiting(now_us)
+
+    def send_announcement(self, now_us: int) -> list[Effect]:
+        if self.mesh is None or not self.others:
+            return []
+        self._raise_own(self.mesh, now_us)
+        quiet = self.is_settled()
+        received = {site: log.gap_free for site, log in self.order.logs.items()}
+        frame = self.mesh.announcement(self.order.line(), received, quiet)
+        self.mesh.announced(now_us, quiet, self.kit.deadlines)
+        return [Send(self.others, self.kit.codec.encode(frame)), *self.progress(now_us)]
+
+    # --- unreliable
+
+    def send_unreliable(self, bundle_frame: Unreliable) -> list[Effect]:
+        bundle = bundle_frame.bundle
+        effects: list[Effect] = [Stamped(self.view, bundle, (bundle.payload,))]
+        if self.others:
+            effects.append(Send(self.others, self.kit.codec.encode(bundle_frame)))
+        return [*effects, Deliver(self.view, bundle, (bundle.payload,))]
+
+    def on_unreliable(self, frame: Unreliable) -> list[Effect]:
+        if not self.unreliable.is_new(frame.bundle):
+            self.kit.count.add("unreliable dropped: duplicate")
+            return []
+        return [Deliver(self.view, frame.bundle, (frame.bundle.payload,))]
+
+    # --- delivery
+
+    def progress(self, now_us: int) -> list[Effect]:
+        """Deliver what may be delivered now, and let go of what nobody needs any more."""
+        if self.mesh is not None and not self.order.frozen:
+            self._raise_own(self.mesh, now_us)
+        effects = self._deliveries(self.order.deliver())
+        self.order.discard()
+        if self.mesh is not None and self.order.hold_early and self._may_stamp():
+            effects += self._send_mesh(self.mesh, now_us)
+        return effects
+
+    def _raise_own(self, mesh: Mesh, now_us: int) -> None:
+        """A one-daemon site raises its own frontier, line and received numbers locally (rule R3)."""
+        promised = mesh.promise(self.kit.clock.now(now_us))
+        self.kit.clock.see(promised - 1)
+        self.order.announce(mesh.site, Announcement(mesh.site_seq, promised))
+        line, before = self.order.line(), self.order.safe_line()
+        self.order.stability.raise_line(mesh.site, line)
+        for site, log in self.order.logs.items():
+            self.order.stability.raise_received(mesh.site, site, log.gap_free)
+        if line > before and self.order.has_unstable():
+            self.kit.deadlines.set_if_clear(
+                Deadline.ANNOUNCE, now_us + self.kit.settings.announce_interval_ms * 1_000
+            ) if self.others else None
+
+    def _deliveries(self, deliveries: Iterable[Delivery]) -> list[Effect]:
+        return [Deliver(self.view, bundle, payloads) for bundle, payloads in deliveries]
+
+    def _see_stamp(self, stamp: int, origin: Life | None, now_us: int) -> None:
+        if self.kit.clock.is_far_ahead(stamp, now_us):
+            self.kit.count.add(f"stamp far ahead: {self.kit.name(origin.rank) if origin else 'announcement'}")
+        self.kit.clock.see(stamp)
+
+    def _misdirected(self) -> list[Effect]:
+        self.kit.count.add("frame dropped: not for this kind of view")
+        return []
+
+    def check(self, full: bool) -> None:
+        if self.ring is not None:
+            self.ring.check()
+        if full:
+            self.order.check()
+            self.queue.check()

@@ -1,0 +1,75 @@
+"""The bundles of one site in one view: what is held, what is gap-free, how far the site's stamps are known.
+
+In:        bundles and announcements, in any order.
+Out:       `gap_free` (numbers 1 … gap_free are held, or were), `frontier` (rule R2: no bundle of this site that we have
+           not got has a stamp up to here).
+Not here:  delivery (delivery.py), what others hold (stability.py).
+
+Invariants: L1 every number in low+1 … gap_free is held; L2 gap_free + 1 is not held; L3 the frontier never falls.
+"""
+
+from __future__ import annotations
+
+from covey.ids import INFINITE
+from covey.protocol.values import Announcement, Bundle, SiteDeclaration
+
+
+class SiteLog:
+    def __init__(self, site: int) -> None:
+        self.site = site
+        self.bundles: dict[int, Bundle] = {}
+        self.low = 0
+        self.gap_free = 0
+        self.frontier = 0
+        # The newest two announcements whose bundles are not all here yet.
+        self._waiting: list[Announcement] = []
+
+    def add(self, bundle: Bundle) -> bool:
+        """Take a bundle; False if it was here already."""
+        if self.holds(bundle.number):
+            return False
+        self.bundles[bundle.number] = bundle
+        self._advance()
+        return True
+
+    def holds(self, number: int) -> bool:
+        return number <= self.gap_free or number in self.bundles
+
+    def announce(self, announcement: Announcement) -> None:
+        if announcement.last <= self.frontier:
+            return
+        if announcement.number <= self.gap_free:
+            self.frontier = announcement.last
+            return
+        self._waiting = sorted({*self._waiting, announcement})[-2:]
+
+    def raise_frontier(self, frontier: int) -> None:
+        self.frontier = max(self.frontier, frontier)
+
+    def discard(self, number: int) -> list[Bundle]:
+        """Let go of bundles up to `number` (everyone has them) that have left the order here."""
+        gone = []
+        while self.low < min(number, self.gap_free) and self.bundles[self.low + 1].passed:
+            self.low += 1
+            gone.append(self.bundles.pop(self.low))
+        return gone
+
+    def declaration(self) -> SiteDeclaration:
+        extras = tuple(sorted((n, b.stamp) for n, b in self.bundles.items() if n > self.gap_free))
+        return SiteDeclaration(self.site, self.low, self.gap_free, self.frontier, extras, tuple(self._waiting))
+
+    def check(self) -> None:
+        assert all(number in self.bundles for number in range(self.low + 1, self.gap_free + 1)), "L1"
+        assert self.gap_free + 1 not in self.bundles, "L2"
+        assert self.frontier <= INFINITE
+        stamps = [self.bundles[number].stamp for number in sorted(self.bundles)]
+        assert all(a < b for a, b in zip(stamps, stamps[1:], strict=False)), "stamps grow with numbers"
+
+    def _advance(self) -> None:
+        while (bundle := self.bundles.get(self.gap_free + 1)) is not None:
+            self.gap_free += 1
+            self.frontier = max(self.frontier, bundle.stamp)
+        if self._waiting:
+            for announcement in [one for one in self._waiting if one.number <= self.gap_free]:
+                self._waiting.remove(announcement)
+                self.frontier = max(self.frontier, announcement.last)

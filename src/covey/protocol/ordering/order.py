@@ -1,0 +1,222 @@
+"""The order of one view at one daemon: what may be delivered when (rules R2 to R5).
+
+In:        bundles and announcements from links, the lines of the sites (stability), the plan of a recovery.
+Out:       deliveries, in order.
+Not here:  stamping (the engine, with the token), how bundles travel (links/).
+
+Invariants: O1 nothing is delivered above the line unless it may come early; O2 safe never above the safe line;
+            O3 the position never falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+from covey.ids import Ballot, Life
+from covey.protocol.values import (
+    START,
+    Announcement,
+    Bundle,
+    Count,
+    Declaration,
+    Delivery,
+    Service,
+    SessionKey,
+)
+
+from .log import SiteLog
+from .recovery import Plan
+from .sessions import SessionOrder, may_come_early
+from .stability import Stability
+
+
+class Order:
+    def __init__(self, view: Ballot, sites: tuple[int, ...], me: Life, count: Count) -> None:
+        self.view = view
+        self._me = me
+        self.logs = {site: SiteLog(site) for site in sites}
+        self.stability = Stability(sites)
+        self.position = START
+        self.frozen = False
+        self._aru_when_frozen = 0
+        self._count = count
+        self._sessions: dict[SessionKey, SessionOrder] = {}
+        # Everything that has not left the order, by place.
+        self._heap: list[tuple[int, int, int]] = []
+        self._highest = 0
+        # Rule R8: the highest stamp of others that was delivered ahead of the line, and whether that is halted.
+        self.early_high = 0
+        self.hold_early = False
+
+    # --- in a working view
+
+    def add(self, bundle: Bundle) -> list[Delivery]:
+        """Take a new bundle; returns what it allows to be delivered ahead of the order."""
+        log = self.logs.get(bundle.site)
+        if self.frozen or log is None or not log.add(bundle):
+            self._count.add("bundle dropped: known or too late")
+            return []
+        self._enter(bundle)
+        if not may_come_early(bundle) or (self.hold_early and bundle.origin != self._me):
+            return []
+        return self._early(bundle)
+
+    def past_is_complete(self) -> bool:
+        """Whether everything that may have happened before what was delivered early is here (rule R8).
+
+        Only then may a causal or stronger message be stamped: the daemon will have to deliver it itself, and must not do
+        so without its past. While it waits, nothing of others comes early, so the wait ends.
+        """
+        self.hold_early = self.early_high > self.line()
+        return not self.hold_early
+
+    def announce(self, site: int, announcement: Announcement) -> None:
+        if not self.frozen and site in self.logs:
+            self.logs[site].announce(announcement)
+
+    def line(self) -> int:
+        """Everything up to this stamp is here, from every site."""
+        return min(log.frontier for log in self.logs.values())
+
+    def safe_line(self) -> int:
+        return self.stability.safe_line()
+
+    def deliver(self) -> list[Delivery]:
+        """Everything whose turn has come in the agreed order."""
+        if self.frozen:
+            return []
+        line, safe_line = self.line(), self.safe_line()
+        deliveries: list[Delivery] = []
+        while self._heap:
+            bundle = self._first()
+            if bundle is None:
+                continue
+            if bundle.stamp > (safe_line if bundle.service is Service.SAFE else line):
+                break
+            heappop(self._heap)
+            deliveries += self._take(bundle)
+            self.position = bundle.position
+        return deliveries
+
+    def discard(self) -> None:
+        """Let go of what everyone has received and we have delivered."""
+        for site, log in self.logs.items():
+            log.discard(self.stability.received_by_all(site))
+
+    def has_unstable(self) -> bool:
+        """Whether anything is not yet delivered here, or not yet known to be everywhere."""
+        if self._heap or self._highest > self.safe_line():
+            return True
+        return any(self.stability.received_by_all(site) < log.gap_free for site, log in self.logs.items())
+
+    # --- ending the view
+
+    def freeze(self) -> None:
+        """From here on only what co-movers resend is taken (PROTOCOL §2.1)."""
+        if not self.frozen:
+            self.frozen = True
+            self._aru_when_frozen = self.safe_line()
+
+    def declare(self, high: int, commit: Iterable[Life]) -> Declaration:
+        sites = tuple(log.declaration() for log in self.logs.values())
+        return Declaration(self.view, self.position, self._aru_when_frozen, high, tuple(sorted(commit)), sites)
+
+    def recover(self, bundle: Bundle) -> bool:
+        """Take a bundle that a co-mover resent. It waits for its place: nothing comes early any more."""
+        if not self.logs[bundle.site].add(bundle):
+            return False
+        self._enter(bundle)
+        return True
+
+    def raise_frontiers(self, frontiers: dict[int, int]) -> None:
+        """We are done with an attempt: what it knew of the sites stays known (PROTOCOL §2.2)."""
+        for site, frontier in frontiers.items():
+            self.logs[site].raise_frontier(frontier)
+
+    def finish(self, plan: Plan) -> tuple[list[Delivery], list[Delivery]]:
+        """The rest of the view: what comes before the transitional signal, and what after it (§2.2, §2.3)."""
+        before: list[Delivery] = []
+        after: list[Delivery] = []
+        while self._heap:
+            bundle = self._first()
+            if bundle is None:
+                continue
+            heappop(self._heap)
+            if self._survives(bundle, plan):
+                (before if bundle.position <= plan.position else after).extend(self._take(bundle))
+        self._count.add("safe after signal", sum(one.bundle.service is Service.SAFE for one in after))
+        return before, after
+
+    def check(self) -> None:
+        for log in self.logs.values():
+            log.check()
+        assert self.position.stamp <= self.line() or self.frozen, "O1"
+
+    # --- helpers
+
+    def _enter(self, bundle: Bundle) -> None:
+        heappush(self._heap, (bundle.stamp, bundle.site, bundle.number))
+        self._highest = max(self._highest, bundle.stamp)
+        self._session(bundle).hold(bundle)
+
+    def _session(self, bundle: Bundle) -> SessionOrder:
+        session = self._sessions.get(bundle.key)
+        if session is None:
+            session = self._sessions[bundle.key] = SessionOrder()
+        return session
+
+    def _first(self) -> Bundle | None:
+        """The first of the heap, or None after dropping an entry that has left the order already."""
+        _, site, number = self._heap[0]
+        bundle = self.logs[site].bundles.get(number)
+        if bundle is None or bundle.passed:
+            heappop(self._heap)
+            return None
+        return bundle
+
+    def _take(self, bundle: Bundle) -> list[Delivery]:
+        """A bundle's turn has come: deliver its message, or go past an earlier fragment of one."""
+        session = self._session(bundle)
+        if not bundle.is_last_fragment:
+            session.go_past(bundle)
+            return []
+        delivery = session.whole(bundle)
+        if delivery is None:
+            return []  # A fragment is lost for good: only possible above a hole.
+        session.finish(delivery)
+        return [delivery] if self.frozen or self.hold_early else [delivery, *self._next_fifo(session)]
+
+    def _early(self, bundle: Bundle) -> list[Delivery]:
+        session = self._session(bundle)
+        deliveries: list[Delivery] = []
+        if bundle.service is Service.RELIABLE:
+            delivery = session.whole(bundle)
+            if delivery is not None:
+                session.finish(delivery)
+                deliveries.append(self._note_early(delivery))
+        return deliveries + self._next_fifo(session)
+
+    def _next_fifo(self, session: SessionOrder) -> list[Delivery]:
+        """What of a session may go now because everything it sent before has gone."""
+        deliveries: list[Delivery] = []
+        while (bundle := session.next_held()) is not None and may_come_early(bundle):
+            delivery = session.whole(bundle)
+            if delivery is None:
+                break
+            session.finish(delivery)
+            deliveries.append(self._note_early(delivery))
+        return deliveries
+
+    def _note_early(self, delivery: Delivery) -> Delivery:
+        if delivery.bundle.origin != self._me:
+            self.early_high = max(self.early_high, delivery.bundle.stamp)
+        return delivery
+
+    def _survives(self, bundle: Bundle, plan: Plan) -> bool:
+        """Up to the hole line everything; above it only what no lost bundle can precede for its service."""
+        if bundle.stamp <= plan.hole_line or bundle.service is Service.RELIABLE:
+            return True
+        if bundle.service is Service.FIFO:
+            return self._session(bundle).has_prefix_of(bundle)
+        return bundle.origin in plan.commit

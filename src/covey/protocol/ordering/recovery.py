@@ -1,0 +1,104 @@
+"""What the co-movers of an attempt still owe one another, computed alike at each of them (PROTOCOL §2).
+
+Pure functions of the declarations. Co-movers are the members of an attempt that come from the same view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from covey.ids import INFINITE, Life
+from covey.protocol.values import Declaration, Position, SiteDeclaration
+
+
+class Union(msgspec.Struct, frozen=True):
+    """The bundles of one site that at least one co-mover holds: 1 … prefix, and some beyond."""
+
+    prefix: int
+    extras: tuple[int, ...]
+
+    def __contains__(self, number: int) -> bool:
+        return number <= self.prefix or number in self.extras
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """How the old view ends if the attempt succeeds."""
+
+    movers: tuple[Life, ...]
+    unions: dict[int, Union]
+    frontiers: dict[int, int]
+    hole_line: int
+    """Up to here nothing is missing; above it, holes may precede anything."""
+    position: Position
+    """The place of the transitional signal."""
+    commit: frozenset[Life]
+    """Whose messages are delivered even above a hole."""
+
+
+def make_plan(declarations: Mapping[Life, Declaration], whole_sites: Collection[int]) -> Plan:
+    """`declarations` of the co-movers; `whole_sites`: sites all of whose daemons of the old view are co-movers."""
+    movers = tuple(sorted(declarations))
+    by_site: dict[int, list[SiteDeclaration]] = {}
+    for life in movers:
+        for entry in declarations[life].sites:
+            by_site.setdefault(entry.site, []).append(entry)
+    unions = {site: _union(entries) for site, entries in by_site.items()}
+    frontiers = {
+        site: INFINITE if site in whole_sites else _frontier(entries, unions[site].prefix)
+        for site, entries in by_site.items()
+    }
+    return Plan(
+        movers=movers,
+        unions=unions,
+        frontiers=frontiers,
+        hole_line=min(frontiers.values(), default=INFINITE),
+        position=_signal_position(declarations),
+        commit=frozenset(movers).union(*(declaration.commit for declaration in declarations.values())),
+    )
+
+
+def missing(plan: Plan, mine: Declaration) -> list[tuple[int, int]]:
+    """(site, number) of every bundle of the union that this daemon does not hold."""
+    wanted = []
+    for entry in mine.sites:
+        held = {number for number, _ in entry.extras}
+        union = plan.unions[entry.site]
+        numbers = [*range(entry.gap_free + 1, union.prefix + 1), *(n for n in union.extras if n > entry.gap_free)]
+        wanted += [(entry.site, number) for number in numbers if number not in held]
+    return wanted
+
+
+def holders(declarations: Mapping[Life, Declaration], site: int, number: int) -> list[Life]:
+    """Who can resend a bundle, lowest rank first."""
+    return [
+        life
+        for life in sorted(declarations)
+        for entry in declarations[life].sites
+        if entry.site == site and (entry.low < number <= entry.gap_free or number in {n for n, _ in entry.extras})
+    ]
+
+
+def _union(entries: list[SiteDeclaration]) -> Union:
+    extras = sorted({number for entry in entries for number, _ in entry.extras})
+    prefix = max(entry.gap_free for entry in entries)
+    for number in extras:
+        if number == prefix + 1:
+            prefix = number
+    return Union(prefix, tuple(number for number in extras if number > prefix))
+
+
+def _frontier(entries: list[SiteDeclaration], prefix: int) -> int:
+    """How far the site's stamps are known from all the co-movers' bundles and announcements together."""
+    known = [entry.frontier for entry in entries]
+    known += [stamp for entry in entries for number, stamp in entry.extras if number <= prefix]
+    known += [one.last for entry in entries for one in entry.announcements if one.number <= prefix]
+    return max(known)
+
+
+def _signal_position(declarations: Mapping[Life, Declaration]) -> Position:
+    """Whatever some co-mover delivered as agreed, or knew to be everywhere, comes before the signal."""
+    positions = [declaration.position for declaration in declarations.values()]
+    positions += [Position(declaration.aru, INFINITE) for declaration in declarations.values()]
+    return max(positions)

@@ -1,0 +1,64 @@
+"""First-in first-out within each session of one view: which places are done, which bundles wait.
+
+A place is *done* when its bundle has left the order. Reliable bundles may be done ahead of earlier ones, so done places
+are a prefix plus a set. Fragments of a message stay held until the message is delivered as one unit.
+"""
+
+from __future__ import annotations
+
+from covey.protocol.values import Bundle, Delivery, Service
+
+
+class SessionOrder:
+    def __init__(self) -> None:
+        self.done_to = 0
+        self._done_ahead: set[int] = set()
+        self._held: dict[int, Bundle] = {}
+
+    def hold(self, bundle: Bundle) -> None:
+        self._held[bundle.place] = bundle
+
+    def has_prefix_of(self, bundle: Bundle) -> bool:
+        """Whether everything this session sent before the bundle is done."""
+        return self.done_to >= bundle.place - 1
+
+    def next_held(self) -> Bundle | None:
+        return self._held.get(self.done_to + 1)
+
+    def whole(self, bundle: Bundle) -> Delivery | None:
+        """The message this bundle belongs to, if all its fragments are here."""
+        if bundle.fragments == 1:
+            return Delivery(bundle, (bundle.payload,))
+        first = bundle.place - bundle.fragment
+        last = self._held.get(first + bundle.fragments - 1)
+        if last is None:
+            return None
+        group = [self._held.get(first + offset) for offset in range(bundle.fragments)]
+        payloads = tuple(part.payload for part in group if part is not None)
+        return Delivery(last, payloads) if len(payloads) == len(group) else None
+
+    def finish(self, delivery: Delivery) -> None:
+        """The message is delivered: its fragments are done and no longer held."""
+        last = delivery.bundle
+        for place in range(last.place - last.fragments + 1, last.place + 1):
+            bundle = self._held.pop(place)
+            bundle.passed = True
+            self._mark(place)
+
+    def go_past(self, bundle: Bundle) -> None:
+        """An earlier fragment leaves the order silently; it stays held until its message is delivered."""
+        bundle.passed = True
+        self._mark(bundle.place)
+
+    def _mark(self, place: int) -> None:
+        if place <= self.done_to:
+            return
+        self._done_ahead.add(place)
+        while self.done_to + 1 in self._done_ahead:
+            self.done_to += 1
+            self._done_ahead.remove(self.done_to)
+
+
+def may_come_early(bundle: Bundle) -> bool:
+    """Reliable and fifo need not wait for their place in the agreed order."""
+    return bundle.service in (Service.RELIABLE, Service.FIFO)

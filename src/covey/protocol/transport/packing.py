@@ -1,0 +1,63 @@
+"""Bundles to packets and back: small ones share a packet, large ones are cut into pieces."""
+
+from __future__ import annotations
+
+from covey.protocol.values import Bundle, Count
+from covey.protocol.wire.codec import CHUNK_OVERHEAD, read_bundle
+from covey.protocol.wire.frames import Chunk
+
+
+class Packer:
+    """Fills packets of at most `limit` body bytes, in the order given."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._room = 0
+        self.packets: list[list[Chunk]] = []
+
+    def packets_after(self, size: int) -> int:
+        """How many packets there would be after adding an encoding of this size."""
+        if size + CHUNK_OVERHEAD <= self._room:
+            return len(self.packets)
+        return len(self.packets) + self._pieces(size)
+
+    def add(self, site: int, number: int, data: bytes) -> None:
+        if len(data) + CHUNK_OVERHEAD <= self._room:
+            self.packets[-1].append(Chunk(site, number, 0, 1, data))
+            self._room -= len(data) + CHUNK_OVERHEAD
+            return
+        pieces, size = self._pieces(len(data)), self._limit - CHUNK_OVERHEAD
+        view = memoryview(data)
+        for piece in range(pieces):
+            part = view[piece * size : (piece + 1) * size]
+            self.packets.append([Chunk(site, number, piece, pieces, part)])
+            self._room = self._limit - CHUNK_OVERHEAD - len(part)
+
+    def _pieces(self, size: int) -> int:
+        return max(1, -(-size // (self._limit - CHUNK_OVERHEAD)))
+
+
+class Reassembly:
+    """Puts pieces together again. Bounded: links hand up each packet once, and bound the packets of a view."""
+
+    def __init__(self, pieces_max: int, count: Count) -> None:
+        self._parts: dict[tuple[int, int], dict[int, Chunk]] = {}
+        self._pieces_max = pieces_max
+        self._pieces = 0
+        self._count = count
+
+    def add(self, chunk: Chunk) -> Bundle | None:
+        """The bundle, if this piece completes it."""
+        if chunk.pieces == 1:
+            return read_bundle(memoryview(chunk.data))
+        if self._pieces >= self._pieces_max:
+            self._count.add("piece dropped: too many incomplete bundles")
+            return None
+        parts = self._parts.setdefault((chunk.site, chunk.number), {})
+        self._pieces += chunk.piece not in parts
+        parts[chunk.piece] = chunk
+        if len(parts) < chunk.pieces:
+            return None
+        del self._parts[chunk.site, chunk.number]
+        self._pieces -= len(parts)
+        return read_bundle(memoryview(b"".join(parts[piece].data for piece in sorted(parts))))

@@ -1,0 +1,36 @@
+"""At most once for unreliable bundles: they are counted per session, and a short memory of it suffices."""
+
+from __future__ import annotations
+
+from covey.ids import Life
+
+from covey.protocol.values import Bundle, Payload, Service, SessionKey
+
+WINDOW = 64
+
+
+class UnreliableStreams:
+    """Numbers what we send, remembers what we got. A bundle older than the window counts as lost."""
+
+    def __init__(self, me: Life) -> None:
+        self._me = me
+        self._sent: dict[int, int] = {}
+        self._seen: dict[SessionKey, tuple[int, int]] = {}
+
+    def make(self, session: int, session_seq: int, count: int, groups: tuple[str, ...], payload: Payload) -> Bundle:
+        place = self._sent[session] = self._sent.get(session, 0) + 1
+        return Bundle(
+            0, 0, 0, self._me, session, session_seq, count, place, Service.UNRELIABLE, 0, 1, groups, payload
+        )  # fmt: skip
+
+    def is_new(self, bundle: Bundle) -> bool:
+        highest, mask = self._seen.get(bundle.key, (0, 0))
+        if bundle.place > highest:
+            mask = (mask << (bundle.place - highest) | 1) & ((1 << WINDOW) - 1)
+            self._seen[bundle.key] = (bundle.place, mask)
+            return True
+        bit = 1 << (highest - bundle.place)
+        if highest - bundle.place >= WINDOW or mask & bit:
+            return False
+        self._seen[bundle.key] = (highest, mask | bit)
+        return True

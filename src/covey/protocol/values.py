@@ -1,0 +1,130 @@
+"""Values that travel between the layers. Layers do not import one another: what they share is here."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import msgspec
+
+from covey.ids import Ballot, Life
+
+Payload = bytes | memoryview
+
+
+class Service(IntEnum):
+    """What a sender asks for, weakest first."""
+
+    UNRELIABLE = 0
+    RELIABLE = 1
+    FIFO = 2
+    CAUSAL = 3
+    AGREED = 4
+    SAFE = 5
+
+
+class Position(NamedTuple):
+    """A place in the agreed order of one view."""
+
+    stamp: int
+    site: int
+
+
+START = Position(0, -1)
+
+
+class SessionKey(NamedTuple):
+    """The source of a first-in first-out stream: one session of one daemon's life."""
+
+    origin: Life
+    session: int
+
+
+class Bundle(msgspec.Struct, gc=False):
+    """What daemons order, store and recover: a run of messages of one session, or one fragment of a large message.
+
+    `number` counts 1, 2, 3 … per site and view, `stamp` grows with it; both are 0 for unreliable bundles, which stay
+    outside order and recovery. `place` counts 1, 2, 3 … per session and view.
+    """
+
+    site: int
+    number: int
+    stamp: int
+    origin: Life
+    session: int
+    session_seq: int
+    count: int
+    place: int
+    service: Service
+    fragment: int
+    fragments: int
+    groups: tuple[str, ...]
+    payload: Payload
+    passed: bool = False
+    """This daemon has taken it out of the order: delivered it, or, for an earlier fragment, gone past it."""
+
+    @property
+    def key(self) -> SessionKey:
+        return SessionKey(self.origin, self.session)
+
+    @property
+    def position(self) -> Position:
+        return Position(self.stamp, self.site)
+
+    @property
+    def is_last_fragment(self) -> bool:
+        return self.fragment == self.fragments - 1
+
+
+class Delivery(NamedTuple):
+    """A message leaving the order: its last (or only) bundle, and all its payloads in order."""
+
+    bundle: Bundle
+    payloads: tuple[Payload, ...]
+
+
+class Announcement(NamedTuple):
+    """Every bundle of the site numbered above `number` has a stamp above `last` (rule R2)."""
+
+    number: int
+    last: int
+
+
+class SiteDeclaration(NamedTuple):
+    """What a daemon holds of one site when it freezes its view."""
+
+    site: int
+    low: int
+    """Numbers up to here were received by every member of the view, and may be gone from the store."""
+    gap_free: int
+    """Numbers up to here are held, or were."""
+    frontier: int
+    extras: tuple[tuple[int, int], ...]
+    """(number, stamp) of each bundle held beyond `gap_free`."""
+    announcements: tuple[Announcement, ...]
+
+
+class Declaration(msgspec.Struct, array_like=True, frozen=True):
+    """What a daemon says of its old view in STATETRANS."""
+
+    view: Ballot
+    position: Position
+    """The last place in the agreed order that this daemon has delivered."""
+    aru: int
+    """Every member of the view had everything up to this stamp, as known when the view was first frozen."""
+    high: int
+    """The highest stamp seen, made or promised: the next view stamps above it."""
+    commit: tuple[Life, ...]
+    sites: tuple[SiteDeclaration, ...]
+
+
+class Count(dict[str, int]):
+    """Counters by name: what was dropped and why, what the protocol had to do.
+
+    >>> count = Count(); count.add("token lost"); count.add("token lost"); count
+    {'token lost': 2}
+    """
+
+    def add(self, name: str, amount: int = 1) -> None:
+        if amount:
+            self[name] = self.get(name, 0) + amount

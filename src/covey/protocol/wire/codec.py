@@ -1,0 +1,217 @@
+"""Frames to bytes and back. Bounded: every length is checked before it is used; a bad frame is a FrameError.
+
+Layout: a prefix that all daemons of a cluster share (magic, version, configuration digest, cluster name), then kind,
+sender rank and boot id, then the body: msgpack arrays for control, fixed structs for data.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+import msgspec
+
+from covey.errors import FrameError
+from covey.ids import Ballot, Life
+from covey.protocol.values import Bundle, Payload, Service
+
+from .frames import (
+    Alive,
+    Announce,
+    Chunk,
+    Control,
+    Data,
+    Done,
+    Frame,
+    Goodbye,
+    Hurry,
+    Join,
+    NewMemb,
+    Parked,
+    Refuse,
+    Resend,
+    StateTrans,
+    Token,
+    Unreliable,
+    Want,
+)
+
+MAGIC: Final = b"Cv"
+VERSION: Final = 1
+
+_CONTROL: Final[tuple[type[Control], ...]] = (
+    Alive,
+    Join,
+    NewMemb,
+    Refuse,
+    StateTrans,
+    Want,
+    Done,
+    Goodbye,
+    Token,
+    Parked,
+    Hurry,
+    Announce,
+)
+_KIND: Final = {frame: kind for kind, frame in enumerate(_CONTROL, start=1)}
+_DECODERS: Final = {kind: msgspec.msgpack.Decoder(frame) for frame, kind in _KIND.items()}
+_DATA, _RESEND, _UNRELIABLE = 32, 33, 34
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+_SENDER = struct.Struct("<BHQ")
+_BALLOT = struct.Struct("<QHQ")
+_PACKET = struct.Struct("<QQH")
+_CHUNK = struct.Struct("<HQHHI")
+_BUNDLE = struct.Struct("<HQQHQIQIQBIIBI")
+_LENGTH = struct.Struct("<H")
+_COUNT = struct.Struct("<H")
+
+PACKET_OVERHEAD: Final = _BALLOT.size + _PACKET.size
+CHUNK_OVERHEAD: Final = _CHUNK.size
+
+
+class Header(NamedTuple):
+    """Who sent a frame."""
+
+    sender: Life
+    frame: Frame
+
+
+class Codec:
+    """Encodes as one daemon, decodes from any daemon of the same cluster and configuration."""
+
+    def __init__(self, cluster: str, digest: int, me: Life) -> None:
+        self._cluster = cluster
+        name = cluster.encode()[:255]
+        self._prefix = MAGIC + bytes([VERSION]) + digest.to_bytes(8, "little") + bytes([len(name)]) + name
+        self._rank, self._boot = me
+
+    @property
+    def overhead(self) -> int:
+        """Bytes of a datagram before the body."""
+        return len(self._prefix) + _SENDER.size
+
+    def encode(self, frame: Frame) -> bytes:
+        if isinstance(frame, Control):
+            return self._head(_KIND[type(frame)]) + _encode(frame)
+        if isinstance(frame, Data):
+            return b"".join((self._head(_DATA), *_data_parts(frame)))
+        if isinstance(frame, Resend):
+            parts = [part for bundle in frame.bundles for part in bundle_parts(bundle)]
+            return b"".join(
+                (self._head(_RESEND), _BALLOT.pack(*frame.attempt), _COUNT.pack(len(frame.bundles)), *parts)
+            )
+        return b"".join((self._head(_UNRELIABLE), _BALLOT.pack(*frame.view), *bundle_parts(frame.bundle)))
+
+    def decode(self, data: bytes) -> Header:
+        if not data.startswith(self._prefix):
+            raise self._stranger(data)
+        try:
+            kind, rank, boot = _SENDER.unpack_from(data, len(self._prefix))
+            return Header(Life(rank, boot), _body(kind, memoryview(data)[len(self._prefix) + _SENDER.size :]))
+        except (struct.error, msgspec.DecodeError, ValueError) as error:
+            raise FrameError("malformed frame", str(error)) from None
+
+    def _head(self, kind: int) -> bytes:
+        return self._prefix + _SENDER.pack(kind, self._rank, self._boot)
+
+    def _stranger(self, data: bytes) -> FrameError:
+        """Name what differs, for the operator: not ours at all, another version, cluster or configuration."""
+        if not data.startswith(MAGIC) or len(data) < 12:
+            return FrameError("not a covey datagram")
+        if data[2] != VERSION:
+            return FrameError("another version", f"version {data[2]}, ours is {VERSION}")
+        length = data[11]
+        name = data[12 : 12 + length].decode(errors="replace")
+        if name != self._cluster:
+            return FrameError("another cluster", repr(name))
+        rank = int.from_bytes(data[13 + length : 15 + length], "little")
+        return FrameError("another configuration", f"daemon number {rank} of cluster {name!r}")
+
+
+def _body(kind: int, body: memoryview) -> Frame:
+    decoder = _DECODERS.get(kind)
+    if decoder is not None:
+        return decoder.decode(body)  # type: ignore[return-value]
+    if kind == _DATA:
+        return _read_data(body)
+    view, at = Ballot(*_BALLOT.unpack_from(body)), _BALLOT.size
+    if kind == _RESEND:
+        (count,) = _COUNT.unpack_from(body, at)
+        return Resend(view, _read_bundles(body[at + _COUNT.size :], count))
+    if kind == _UNRELIABLE:
+        return Unreliable(view, read_bundle(body[at:]))
+    raise FrameError("unknown frame kind", str(kind))
+
+
+def bundle_parts(bundle: Bundle) -> list[Payload]:
+    """A bundle's encoding in parts, the payload not copied."""
+    b = bundle
+    groups = [group.encode() for group in b.groups]
+    head = _BUNDLE.pack(
+        b.site, b.number, b.stamp, b.origin.rank, b.origin.boot, b.session, b.session_seq, b.count, b.place, b.service,
+        b.fragment, b.fragments, len(groups), len(b.payload),
+    )  # fmt: skip
+    return [head, *(_LENGTH.pack(len(group)) + group for group in groups), b.payload]
+
+
+def encode_bundle(bundle: Bundle) -> bytes:
+    return b"".join(bundle_parts(bundle))
+
+
+def read_bundle(body: memoryview) -> Bundle:
+    bundle, size = _read_bundle(body)
+    if size != len(body):
+        raise FrameError("malformed bundle", f"{len(body) - size} bytes too many")
+    return bundle
+
+
+def _read_bundle(body: memoryview) -> tuple[Bundle, int]:
+    (
+        site, number, stamp, rank, boot, session, session_seq, count, place, service, fragment, fragments,
+        groups, length,
+    ) = _BUNDLE.unpack_from(body)  # fmt: skip
+    at = _BUNDLE.size
+    names = []
+    for _ in range(groups):
+        (size,) = _LENGTH.unpack_from(body, at)
+        names.append(bytes(body[at + 2 : at + 2 + size]).decode())
+        at += 2 + size
+    if at + length > len(body) or not 0 <= fragment < fragments or count < 1:
+        raise FrameError("malformed bundle", f"number {number} of site {site}")
+    return Bundle(
+        site, number, stamp, Life(rank, boot), session, session_seq, count, place, Service(service), fragment,
+        fragments, tuple(names), body[at : at + length],
+    ), at + length  # fmt: skip
+
+
+def _read_bundles(body: memoryview, count: int) -> tuple[Bundle, ...]:
+    bundles = []
+    for _ in range(count):
+        bundle, size = _read_bundle(body)
+        bundles.append(bundle)
+        body = body[size:]
+    return tuple(bundles)
+
+
+def _data_parts(frame: Data) -> list[Payload]:
+    parts: list[Payload] = [_BALLOT.pack(*frame.view), _PACKET.pack(frame.turn, frame.packet_seq, len(frame.chunks))]
+    for chunk in frame.chunks:
+        parts.append(_CHUNK.pack(chunk.site, chunk.number, chunk.piece, chunk.pieces, len(chunk.data)))
+        parts.append(chunk.data)
+    return parts
+
+
+def _read_data(body: memoryview) -> Data:
+    view = Ballot(*_BALLOT.unpack_from(body))
+    turn, packet_seq, count = _PACKET.unpack_from(body, _BALLOT.size)
+    at = PACKET_OVERHEAD
+    chunks = []
+    for _ in range(count):
+        site, number, piece, pieces, length = _CHUNK.unpack_from(body, at)
+        at += _CHUNK.size
+        if at + length > len(body) or not 0 <= piece < pieces:
+            raise FrameError("malformed packet", f"chunk of bundle {number}")
+        chunks.append(Chunk(site, number, piece, pieces, body[at : at + length]))
+        at += length
+    return Data(view, turn, packet_seq, tuple(chunks))

@@ -1,0 +1,210 @@
+"""Everything daemons say to one another, as values. `codec.py` alone knows the bytes.
+
+Every frame travels under a header with the sender's rank and boot id, and carries the view or attempt it belongs to.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from covey.ids import Ballot, Life
+from covey.protocol.values import Bundle, Declaration
+
+DAEMONS_MAX = 1_024
+REQUESTS_MAX = 4_096
+
+Lives = Annotated[tuple[Life, ...], Meta(max_length=DAEMONS_MAX)]
+
+
+class Heard(NamedTuple):
+    """One line of a sender's list of whom it hears."""
+
+    rank: int
+    boot: int
+    number: int
+    """The last ALIVE number heard from that life: seeing a recent one come back shows that the link works both ways."""
+    two_way: bool
+
+
+class Control(msgspec.Struct, array_like=True, frozen=True):
+    """Base of the frames that are encoded as one array."""
+
+
+class Alive(Control, frozen=True):
+    """I am here; this is my state, and whom I hear."""
+
+    number: int
+    state: int
+    active: bool
+    """The view is working: its token circulates."""
+    leader: int
+    """The rank whose proposal the sender waits for, or -1."""
+    view: Ballot
+    members: Lives
+    promised: Ballot
+    counter: int
+    heard: Annotated[tuple[Heard, ...], Meta(max_length=DAEMONS_MAX)]
+
+
+class Join(Control, frozen=True):
+    """I gather, and will propose in `remaining_us`; so far I think of `proposed`."""
+
+    alive: Alive
+    remaining_us: int
+    proposed: Lives
+
+
+class NewMemb(Control, frozen=True):
+    """Form this membership. The attempt is the future view id."""
+
+    attempt: Ballot
+    members: Lives
+
+
+class Refuse(Control, frozen=True):
+    """I have promised more than the attempt you propose."""
+
+    attempt: Ballot
+    counter: int
+
+
+class StateTrans(Control, frozen=True):
+    """What I hold of my old view. `have` lists whose STATETRANS of this attempt I have."""
+
+    attempt: Ballot
+    declaration: Declaration
+    have: Lives
+
+
+class Want(Control, frozen=True):
+    """Resend me these bundles of our old view: (site, first number, last number)."""
+
+    attempt: Ballot
+    ranges: Annotated[tuple[tuple[int, int, int], ...], Meta(max_length=REQUESTS_MAX)]
+
+
+class Done(Control, frozen=True):
+    """I have everything of my old view that the attempt's members declared."""
+
+    attempt: Ballot
+    reply: bool
+
+
+class Goodbye(Control, frozen=True):
+    """I stop, in good order. Nothing of this life follows."""
+
+    view: Ballot
+    promised: Ballot
+
+
+class Floor(NamedTuple):
+    """A minimum over the ring in the making: a value, and the rank that lowered it last (-1: nobody)."""
+
+    value: int
+    modifier: int
+
+
+class Token(Control, frozen=True):
+    """The right to send in a site. Only its holder stamps."""
+
+    view: Ballot
+    number: int
+    packet_seq: int
+    """The highest packet number used."""
+    packet_floor: Floor
+    """Packets up to here are at every member, when the minimum of two consecutive visits is taken."""
+    line_floor: Floor
+    """Likewise the order line, for safe delivery."""
+    received_floors: Annotated[tuple[tuple[int, Floor], ...], Meta(max_length=DAEMONS_MAX)]
+    """Likewise the gap-free bundle number of each site, for discarding."""
+    site_seq: int
+    """The highest bundle number used."""
+    stamp: int
+    """The highest stamp used or promised."""
+    flow: int
+    """Packets sent during the last rotation."""
+    idle: int
+    """Consecutive hops with nothing to do."""
+    requests: Annotated[tuple[int, ...], Meta(max_length=REQUESTS_MAX)]
+    """Packets someone is missing."""
+
+
+class Parked(Control, frozen=True):
+    """I hold the idle token with this number."""
+
+    view: Ballot
+    number: int
+
+
+class Hurry(Control, frozen=True):
+    """I have something to send, or miss the token: pass it on if you have it parked."""
+
+    view: Ballot
+
+
+class Announce(Control, frozen=True):
+    """How far a site is: every bundle above `number` has a stamp above `last`; all there hold the order to `line`."""
+
+    view: Ballot
+    site: int
+    number: int
+    last: int
+    line: int
+    received: Annotated[tuple[tuple[int, int], ...], Meta(max_length=DAEMONS_MAX)]
+    quiet: bool
+    """Nothing is outstanding at the sender: no answer is needed."""
+
+
+class Chunk(NamedTuple):
+    """A bundle's encoding, or one piece of it when it does not fit a packet."""
+
+    site: int
+    number: int
+    piece: int
+    pieces: int
+    data: bytes | memoryview
+
+
+class Data(NamedTuple):
+    """A packet of bundles. On a ring `turn` is the number of the token it was sent under; elsewhere both are 0."""
+
+    view: Ballot
+    turn: int
+    packet_seq: int
+    chunks: tuple[Chunk, ...]
+
+
+class Resend(NamedTuple):
+    """Bundles of the old view, resent under an attempt."""
+
+    attempt: Ballot
+    bundles: tuple[Bundle, ...]
+
+
+class Unreliable(NamedTuple):
+    """A bundle outside order and recovery."""
+
+    view: Ballot
+    bundle: Bundle
+
+
+Frame = (
+    Alive
+    | Join
+    | NewMemb
+    | Refuse
+    | StateTrans
+    | Want
+    | Done
+    | Goodbye
+    | Token
+    | Parked
+    | Hurry
+    | Announce
+    | Data
+    | Resend
+    | Unreliable
+)

@@ -1,0 +1,69 @@
+"""A trace as text: one row is one line of JSON, with the columns of the schema by their names, in order.
+
+In:        a directory with segments, NDJSON files, or both.
+Out:       rows, and their lines.
+Not here:  the command line (covey.cli.trace), the segments themselves (reading.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from covey.trace.errors import TraceError
+from covey.trace.reading import read_rows
+from covey.trace.record import SCHEMA, Row
+from covey.trace.segments import NAMES_SUFFIX, SEGMENT_SUFFIX
+
+NDJSON_SUFFIX = ".ndjson"
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Row)
+
+
+def to_json_line(row: Row) -> str:
+    """One line without its end. Every column is there; one that does not apply is null or an empty list."""
+    return _encoder.encode(row).decode()
+
+
+def from_json_line(line: str | bytes) -> Row:
+    """The row of a line. Columns unknown to this version are passed over; another schema is an error."""
+    try:
+        row = _decoder.decode(line)
+    except msgspec.DecodeError as error:
+        raise TraceError(f"not a row of a trace ({error}): correct the line or take it out.") from error
+    if row.schema != SCHEMA:
+        raise TraceError(f"a row of schema {row.schema}: read it with the version that wrote it, this reads {SCHEMA}.")
+    return row
+
+
+def read_trace(directory: Path) -> Iterator[Row]:
+    """The rows of all segments, then those of all NDJSON files, sorted by name.
+
+    A directory without a trace is an error: to find nothing wrong in nothing would be no finding.
+    """
+    names = sorted(path.name for path in directory.iterdir())
+    if not any(name.endswith((NAMES_SUFFIX, SEGMENT_SUFFIX, NDJSON_SUFFIX)) for name in names):
+        raise TraceError(f"{directory} holds no trace: name the directory that the trace was written to.")
+    yield from read_rows(directory)
+    for name in names:
+        if name.endswith(NDJSON_SUFFIX):
+            yield from _read_ndjson(directory / name)
+
+
+def select(rows: Iterable[Row], level: str | None = None, run: str | None = None) -> Iterator[Row]:
+    """The rows of one level, of one run, or of both; None takes all."""
+    for row in rows:
+        if level in (None, row.level) and run in (None, row.run):
+            yield row
+
+
+def _read_ndjson(path: Path) -> Iterator[Row]:
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield from_json_line(line)
+            except TraceError as error:
+                raise TraceError(f"{path}, line {number}: {error}") from error

@@ -1,0 +1,95 @@
+"""Reading the rows back from segment files.
+
+In:        a directory that segments.py wrote to, at rest or still being written.
+Out:       rows: stems sorted by name, each in the order of appending.
+Not here:  other forms of a trace, and choosing among rows (cat.py).
+
+What a killed writer leaves is whole and is read to its last row. Anything else that does not fit (a foreign file, one
+cut short, one of another version) raises TraceError: a checker must not judge half a trace as if it were all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from covey.trace.errors import TraceError
+from covey.trace.layout import COMMITTED, FORMAT, HEADER, MAGIC, RECORD, join_row
+from covey.trace.record import SCHEMA, Row
+from covey.trace.segments import NAMES_SUFFIX, SEGMENT_SUFFIX
+from covey.trace.side_table import SideTableReader
+
+
+def read_rows(directory: Path) -> Iterator[Row]:
+    """All rows of a directory. OSError: it cannot be read. TraceError: one of its files cannot."""
+    for stem, paths in sorted(_segments_of_stems(directory).items()):
+        table = SideTableReader(directory / f"{stem}{NAMES_SUFFIX}")
+        table.refresh()
+        for path in paths:
+            yield from _read_segment(path, table)
+
+
+def _segments_of_stems(directory: Path) -> dict[str, list[Path]]:
+    files = [path for path in directory.iterdir() if path.is_file()]
+    stems: dict[str, dict[int, Path]] = {
+        path.name.removesuffix(NAMES_SUFFIX): {} for path in files if path.name.endswith(NAMES_SUFFIX)
+    }
+    for path in files:
+        if path.name.endswith(SEGMENT_SUFFIX):
+            stem, number = _parse_name(path)
+            if stem not in stems:
+                raise TraceError(f"{path} lacks {stem}{NAMES_SUFFIX} beside it: copy that file here too.")
+            stems[stem][number] = path
+    return {stem: _in_order(directory / stem, numbered) for stem, numbered in stems.items()}
+
+
+def _parse_name(path: Path) -> tuple[str, int]:
+    stem, _, number = path.name.removesuffix(SEGMENT_SUFFIX).rpartition(".")
+    if not (stem and number.isdecimal()):
+        raise TraceError(f"{path} is not named like a trace segment: move it to another directory.")
+    return stem, int(number)
+
+
+def _in_order(stem: Path, numbered: dict[int, Path]) -> list[Path]:
+    for number in range(len(numbered)):
+        if number not in numbered:
+            raise TraceError(f"{stem}.{number:06}{SEGMENT_SUFFIX} is missing: copy all segments of the trace here.")
+    return [numbered[number] for number in range(len(numbered))]
+
+
+def _read_segment(path: Path, table: SideTableReader) -> Iterator[Row]:
+    data = path.read_bytes()
+    end = HEADER.size + _records_in(path, data) * RECORD.size
+    # After the records, so that a table still growing has the names of all of them.
+    table.refresh()
+    for number, fields in enumerate(RECORD.iter_unpack(memoryview(data)[HEADER.size : end])):
+        if fields[0] != COMMITTED:
+            return
+        try:
+            yield join_row(fields, table.names)
+        except (IndexError, msgspec.ValidationError) as error:
+            raise TraceError(
+                f"{path}: record {number} does not fit its side table ({error}): copy both files again."
+            ) from error
+
+
+def _records_in(path: Path, data: bytes) -> int:
+    """The room for records that the header promises, once the header is known to be ours and the file to be whole."""
+    if len(data) < HEADER.size:
+        raise TraceError(f"{path} is cut short in its header: copy it again from where it was written.")
+    magic, form, schema, record_size, records = HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise TraceError(f"{path} is not a trace segment: move it to another directory.")
+    if (form, schema, record_size) != (FORMAT, SCHEMA, RECORD.size):
+        raise TraceError(
+            f"{path} has format {form}, schema {schema} and records of {record_size} bytes, this version reads "
+            f"{FORMAT}, {SCHEMA} and {RECORD.size}: read it with the version that wrote it."
+        )
+    needed = HEADER.size + records * RECORD.size
+    if len(data) < needed:
+        raise TraceError(
+            f"{path} is cut short, {len(data)} of {needed} bytes: copy it again from where it was written."
+        )
+    return int(records)

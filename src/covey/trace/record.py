@@ -1,0 +1,98 @@
+"""The event trace: one row is one externally visible event at one process.
+
+This is the only definition of the schema. The simulator's checkers, the segment files, `covey trace cat` and the
+analysis jobs all take their columns, in this order, from `Row`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+SCHEMA: Final = 1
+
+EVENTS: Final = (
+    "recover",
+    "crash",
+    "stop",
+    "connect",
+    "disconnect",
+    "refused",
+    "expelled",
+    "join",
+    "leave",
+    "send",
+    "deliver",
+    "discard",
+    "view",
+    "transitional",
+    "self_leave",
+    "flush_request",
+    "flush",
+    "handled",
+    "purge",
+    "link_up",
+    "link_down",
+    "state",
+    "calm",
+    "gap",
+    "end",
+)
+
+LEVELS: Final = ("S", "C", "V")
+
+SERVICES: Final = ("unreliable", "reliable", "fifo", "causal", "agreed", "safe")
+
+
+class Row(msgspec.Struct, kw_only=True, frozen=True, gc=False):
+    """One logical row. Columns that do not apply are None, or empty where the column is a list."""
+
+    schema: int = SCHEMA
+    run: str
+    level: str
+    process: str
+    name: str
+    daemon: str
+    index: int
+    step: int | None = None
+    time_ns: int
+    event: str
+    group: str | None = None
+    groups: tuple[str, ...] = ()
+    view: str | None = None
+    views: tuple[str, ...] = ()
+    view_new: str | None = None
+    view_rank: tuple[int, ...] = ()
+    members: tuple[str, ...] = ()
+    transitional: tuple[str, ...] = ()
+    cause: str | None = None
+    message: str | None = None
+    count: int | None = None
+    sender: str | None = None
+    session_seq: int | None = None
+    service: str | None = None
+    order_view: str | None = None
+    order_stamp: int | None = None
+    order_site: int | None = None
+    order_index: int | None = None
+    size: int | None = None
+    digest: int | None = None
+    item: str | None = None
+    obsoletes: tuple[str, ...] = ()
+    by: str | None = None
+    variant: str | None = None
+    detail: str | None = None
+
+
+COLUMNS: Final = Row.__struct_fields__
+
+
+def payload_digest(payload: bytes | memoryview) -> int:
+    """A 64-bit digest of a payload, signed so that it fits an int64 column.
+
+    >>> payload_digest(b"hello") == payload_digest(b"hello") != payload_digest(b"hallo")
+    True
+    """
+    return int.from_bytes(hashlib.blake2b(payload, digest_size=8).digest(), "big", signed=True)

@@ -1,0 +1,388 @@
+"""The rules of the house that a machine can check: sizes, purity, and documents that say what the code does.
+
+In:   the files of the repository, and the modules whose names the documents must know.
+Out:  one failing test a rule, with file and line of each breach.
+Not here: formatting, lint, types (ruff, mypy) and who may import whom (the import contracts in pyproject.toml).
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import pytest
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PROTOCOL: Final = ROOT / "src" / "covey" / "protocol"
+
+FILE_LINES_MAX: Final = 600
+FUNCTION_LINES_MAX: Final = 70
+
+# Builtins that reach outside, or whose value differs from one run of Python to the next.
+IMPURE_BUILTINS: Final = frozenset({"__import__", "breakpoint", "hash", "id", "input", "open", "print"})
+
+# The numbered guarantees, by letter: first and last number.
+GUARANTEES: Final = {"S": (1, 15), "M": (1, 9), "C": (1, 8), "V": (1, 8), "O": (0, 8), "L": (1, 5)}
+
+
+# ----------------------------------------------------------------------------------------------- the files we look at
+
+
+@cache
+def tracked_files() -> tuple[Path, ...]:
+    """What git tracks or would track; without git, everything that is not a cache."""
+    if shutil.which("git") and (ROOT / ".git").exists():
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+        paths = [ROOT / name for name in sorted(set(listed)) if name]
+    else:
+        paths = sorted(ROOT.rglob("*"))
+    return tuple(path for path in paths if path.is_file() and not is_cache(path.relative_to(ROOT)))
+
+
+def is_cache(path: Path) -> bool:
+    made = {".git", ".hypothesis", ".venv", "__pycache__", "build", "dist"}
+    return any(part in made or part.endswith("_cache") for part in path.parts)
+
+
+def python_files() -> list[Path]:
+    return [path for path in tracked_files() if path.suffix == ".py"]
+
+
+def protocol_files() -> list[Path]:
+    return [path for path in python_files() if path.is_relative_to(PROTOCOL)]
+
+
+def markdown_files() -> list[Path]:
+    return [path for path in tracked_files() if path.suffix == ".md"]
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def place(path: Path, line: int) -> str:
+    return f"{path.relative_to(ROOT)}:{line}"
+
+
+def called_name(node: ast.AST) -> str:
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+
+
+def assert_none(breaches: Iterable[str], rule: str) -> None:
+    found = list(breaches)
+    assert not found, "\n  ".join([f"{rule}:", *found])
+
+
+# ----------------------------------------------------------------------------------------------------------- 1. sizes
+
+
+def long_functions(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > FUNCTION_LINES_MAX:
+                yield node.lineno, f"{node.name} has {lines} lines"
+
+
+def test_no_file_is_too_long() -> None:
+    lengths = [(path, len(read(path).splitlines())) for path in python_files()]
+    breaches = [f"{place(path, 1)} has {lines} lines" for path, lines in lengths if lines > FILE_LINES_MAX]
+    assert_none(breaches, f"a file has at most {FILE_LINES_MAX} lines; past that it holds two ideas")
+
+
+def test_no_function_is_too_long() -> None:
+    breaches = [
+        f"{place(path, line)} {what}"
+        for path in python_files()
+        for line, what in long_functions(ast.parse(read(path), str(path)))
+    ]
+    assert_none(breaches, f"a function has at most {FUNCTION_LINES_MAX} lines")
+
+
+@pytest.mark.parametrize(("lines", "noticed"), [(FUNCTION_LINES_MAX, False), (FUNCTION_LINES_MAX + 1, True)])
+def test_a_long_function_is_noticed(lines: int, noticed: bool) -> None:
+    source = "def f():\n" + "    x = 1\n" * (lines - 1)
+    assert bool(list(long_functions(ast.parse(source)))) == noticed
+
+
+# ---------------------------------------------------------------------------------------------------- 2. a pure core
+
+
+@cache
+def impure_modules() -> frozenset[str]:
+    """The modules that the import contract forbids: one list, here and there."""
+    settings = tomllib.loads(read(ROOT / "pyproject.toml"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    (pure_core,) = [contract for contract in contracts if contract["id"] == "pure-core"]
+    return frozenset(pure_core["forbidden_modules"])
+
+
+def is_impure(module: str) -> bool:
+    return module.partition(".")[0] in impure_modules() | {"importlib"}
+
+
+def impurities(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Imports of impure modules in any form, and calls of impure builtins."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, f"imports {alias.name}") for alias in node.names if is_impure(alias.name))
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and is_impure(node.module or ""):
+            yield node.lineno, f"imports from {node.module}"
+        elif isinstance(node, ast.Call) and called_name(node) in IMPURE_BUILTINS:
+            yield node.lineno, f"calls {called_name(node)}"
+
+
+def test_the_protocol_is_pure() -> None:
+    breaches = [
+        f"{place(path, line)} {what}"
+        for path in protocol_files()
+        for line, what in impurities(ast.parse(read(path), str(path)))
+    ]
+    assert_none(breaches, "below src/covey/protocol, time, chance and the world come in as arguments only")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time",
+        "import os.path as path",
+        "from time import monotonic",
+        "from asyncio.events import get_event_loop",
+        "def f():\n    import random",
+        "import importlib",
+        "x = hash('a')",
+        "__import__('time')",
+    ],
+)
+def test_an_impurity_is_noticed(source: str) -> None:
+    assert list(impurities(ast.parse(source)))
+
+
+@pytest.mark.parametrize("source", ["from .clock import time", "import msgspec", "timer.open()", "from . import os"])
+def test_what_only_sounds_impure_is_not_reported(source: str) -> None:
+    assert not list(impurities(ast.parse(source)))
+
+
+# ---------------------------------------------------------------------------------------------- 3. no order from sets
+
+# Who calls these does not care in which order the elements come.
+ORDER_BLIND: Final = frozenset({"all", "any", "frozenset", "len", "set", "sorted", "sum"})
+# These hand on the order in which the elements come.
+ORDER_KEEPING: Final = frozenset({"dict", "enumerate", "iter", "list", "next", "tuple", "zip"})
+
+
+def is_set(node: ast.AST) -> bool:
+    """Obviously a set: a literal, a comprehension, a call of set, or an operation on one of these."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr | ast.BitAnd | ast.Sub | ast.BitXor):
+        return is_set(node.left) or is_set(node.right)
+    return isinstance(node, ast.Set | ast.SetComp) or called_name(node) in {"set", "frozenset"}
+
+
+def arguments_of(tree: ast.AST, names: frozenset[str]) -> list[ast.expr]:
+    """All arguments of calls of the named functions."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [argument for call in calls if called_name(call) in names for argument in call.args]
+
+
+def iterated_by(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.For | ast.AsyncFor):
+        return [node.iter]
+    if isinstance(node, ast.ListComp | ast.DictComp | ast.GeneratorExp):
+        return [generator.iter for generator in node.generators]
+    return node.args if isinstance(node, ast.Call) and called_name(node) in ORDER_KEEPING else []
+
+
+def set_iterations(tree: ast.AST) -> Iterator[int]:
+    blind = {id(argument) for argument in arguments_of(tree, ORDER_BLIND)}
+    for node in ast.walk(tree):
+        if id(node) not in blind:
+            yield from (expression.lineno for expression in iterated_by(node) if is_set(expression))
+
+
+def test_nothing_in_the_protocol_takes_its_order_from_a_set() -> None:
+    breaches = [place(path, line) for path in protocol_files() for line in set_iterations(ast.parse(read(path)))]
+    assert_none(breaches, "sets of strings have another order in each run: wrap them in sorted(...)")
+
+
+@pytest.mark.parametrize(
+    ("source", "noticed"),
+    [
+        ("for x in {a, b}: pass", True),
+        ("for x in set(a): pass", True),
+        ("for x in frozenset(a) - b: pass", True),
+        ("y = [x for x in {x for x in a}]", True),
+        ("y = list(set(a))", True),
+        ("for i, x in enumerate(set(a)): pass", True),
+        ("for x in sorted({a, b}): pass", False),
+        ("y = {x for x in set(a)}", False),
+        ("y = any(x for x in set(a))", False),
+        ("y = sorted(list(set(a)))", False),
+        ("for x in a - b: pass", False),
+    ],
+)
+def test_an_iteration_over_a_set_is_noticed(source: str, noticed: bool) -> None:
+    assert bool(list(set_iterations(ast.parse(source)))) == noticed
+
+
+# ------------------------------------------------------------------------------------------------------ 4. guarantees
+
+
+def guarantee_rows() -> list[tuple[str, str]]:
+    """(number, status) of each row of the tables in docs/guarantees.md."""
+    row = re.compile(r"^\| ([A-Z]\d+) \|.*\| ([^|]+) \|$", re.MULTILINE)
+    return [(number, status.strip()) for number, status in row.findall(read(ROOT / "docs" / "guarantees.md"))]
+
+
+def held() -> list[str]:
+    return [number for number, status in guarantee_rows() if status == "held"]
+
+
+def load_mutants() -> Mapping[str, Any]:
+    path = ROOT / "tests" / "simulation" / "mutants.py"
+    if not path.exists():
+        pytest.skip("tests/simulation/mutants.py does not exist")
+    name = "tests.simulation.mutants"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    mutants: Mapping[str, Any] = sys.modules[name].MUTANTS
+    return mutants
+
+
+def test_every_guarantee_has_one_row_and_a_status() -> None:
+    expected = [f"{letter}{n}" for letter, (first, last) in GUARANTEES.items() for n in range(first, last + 1)]
+    rows = guarantee_rows()
+    assert [number for number, _ in rows] == expected
+    assert {status for _, status in rows} <= {"held", "not yet"}
+
+
+def test_every_held_guarantee_has_a_checker() -> None:
+    checkers = importlib.import_module("covey.drivers.simulation.checkers").CHECKERS
+    missing = [number for number in held() if number not in checkers]
+    assert_none(missing, "marked held in docs/guarantees.md, but without a checker")
+
+
+def test_every_held_guarantee_has_a_mutant() -> None:
+    caught = {mutant.guarantee for mutant in load_mutants().values()}
+    missing = [number for number in held() if number not in caught]
+    assert_none(missing, "marked held in docs/guarantees.md, but no mutant shows that the checker can fail")
+
+
+# ------------------------------------------------------------------------------------------------------- 5. documents
+
+
+def setting_names(struct: type[msgspec.Struct]) -> Iterator[str]:
+    for field in msgspec.structs.fields(struct):
+        yield field.name
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            yield from setting_names(field.type)
+
+
+def test_every_setting_is_documented() -> None:
+    settings = importlib.import_module("covey.config").Settings
+    document = read(ROOT / "docs" / "configuration.md")
+    missing = [name for name in setting_names(settings) if f"`{name}`" not in document]
+    assert_none(missing, "a field of Settings that docs/configuration.md does not name in backticks")
+
+
+def test_every_decision_is_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = Counter(re.findall(r"\((\d{4}-[^)]+\.md)\)", read(folder / "README.md")))
+    notes = [path.name for path in markdown_files() if path.parent == folder and path.name != "README.md"]
+    assert_none([name for name in notes if name not in listed], "not listed in docs/decisions/README.md")
+    numbers = Counter(name[:4] for name in notes)
+    assert_none([number for number, count in numbers.items() if count > 1], "a number that two decisions have")
+
+
+def local_links(text: str) -> Iterator[str]:
+    """Targets of links to files, without those in code, and without their anchors."""
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+    inline = re.findall(r"\[[^\]]*\]\(([^)\s]+)[^)]*\)", prose)
+    named = re.findall(r"^\[[^\]]+\]: (\S+)", prose, re.MULTILINE)
+    for target in inline + named:
+        path = target.partition("#")[0]
+        if path and not re.match(r"[a-z][a-z0-9+.-]*:", path):
+            yield path
+
+
+def test_links_between_documents_resolve() -> None:
+    broken = [
+        f"{path.relative_to(ROOT)} -> {target}"
+        for path in markdown_files()
+        for target in local_links(read(path))
+        if not (path.parent / target).exists()
+    ]
+    assert_none(broken, "a link to a file that does not exist")
+
+
+def test_links_are_found() -> None:
+    text = "[a](b.md) [c](d.md#e) [f](https://g.h) [i](#j) `[k](l.md)`\n```\n[m](n.md)\n```\n[o]: p.md\n"
+    assert list(local_links(text)) == ["b.md", "d.md", "p.md"]
+
+
+def machine_paths(text: str) -> Iterator[tuple[int, str]]:
+    pattern = re.compile(r"(?<![\w.])/(?:work|root|home|Users)/")
+    for line, content in enumerate(text.splitlines(), start=1):
+        if pattern.search(content):
+            yield line, content.strip()
+
+
+def test_no_file_names_a_path_of_somebodys_machine() -> None:
+    breaches = []
+    for path in tracked_files():
+        try:
+            text = read(path)
+        except UnicodeDecodeError:
+            continue  # Not text: traces and wire vectors may hold any bytes.
+        breaches += [f"{place(path, line)} {content}" for line, content in machine_paths(text)]
+    assert_none(breaches, "a path that exists on one machine only")
+
+
+def test_a_machine_path_is_noticed() -> None:
+    for folder in ("work", "root", "home", "Users"):
+        assert list(machine_paths(f"see /{folder}/x"))
+        assert not list(machine_paths(f"see https://example.org/{folder}/x and docs/{folder}/x"))
+
+
+# ---------------------------------------------------------------------------------------------------- 6. command line
+
+
+def commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    yield name, command
+    for child in sorted(getattr(command, "commands", {})):
+        yield from commands(command.commands[child], f"{name} {child}")
+
+
+def command_line() -> Any:
+    return typer.main.get_command(importlib.import_module("covey.cli.main").app)
+
+
+def test_every_command_and_option_has_a_help_text() -> None:
+    silent = []
+    for name, command in commands(command_line(), "covey"):
+        if not (command.help or "").strip():
+            silent.append(name)
+        for parameter in command.params:
+            if not (getattr(parameter, "help", None) or "").strip():
+                silent.append(f"{name}: {parameter.name}")
+    assert_none(silent, "without a help text")
