@@ -6,7 +6,7 @@ import typer
 
 from covey import __version__
 
-from . import sim, trace
+from . import demo, sim, trace
 
 app = typer.Typer(
     name="covey",
@@ -15,6 +15,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command("demo")(demo.demo)
 app.add_typer(sim.app, name="sim")
 app.add_typer(trace.app, name="trace")
 
@@ -27,7 +28,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    version: bool = typer.Option(False, "--version", help="Print the version and stop.", callback=_version, is_eager=True),
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and stop.", callback=_version, is_eager=True
+    ),
 ) -> None:
     """Covey: wide-area group communication with extended virtual synchrony."""
 

@@ -49,6 +49,8 @@ class Installed(msgspec.Struct, frozen=True, gc=False):
     transitional: tuple[Life, ...]
     cause: str
     reason: Reason
+    detail: str
+    """Whom the reason is about."""
 
 
 class Entered(msgspec.Struct, frozen=True, gc=False):

@@ -242,7 +242,8 @@ class Engine:
         installed = self.machine.view if self.machine.promised == self.machine.view else None
         if isinstance(frame, Done) and frame.attempt == installed and sender in self.machine.members:
             return [] if frame.reply else [self._send((sender.rank,), Done(frame.attempt, reply=True))]
-        self.kit.count.add("stale control dropped")
+        older = frame.attempt < self.machine.promised
+        self.kit.count.add("older attempt dropped" if older else "attempt frame dropped: not ours")
         return []
 
     def _on_view_frame(self, view: Ballot, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
@@ -355,7 +356,7 @@ class Engine:
         view, members = change.attempt
         reason = self.machine.change_reason
         cause = self._cause(old.members, members, reason)
-        effects.append(Installed(previous, view, members, plan.movers, cause, reason))
+        effects.append(Installed(previous, view, members, plan.movers, cause, reason, self.machine.change_detail))
         self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high)
         self.change, self._first = None, False
         effects += self.machine.installed(now_us)

@@ -75,7 +75,7 @@ class DaemonRecorder:
             members=self._names(effect.members),
             transitional=self._names(effect.transitional),
             cause=effect.cause,
-            detail=effect.reason.value,
+            detail=effect.reason.value + (f" ({effect.detail})" if effect.detail else ""),
         )
 
     def _names(self, lives: Iterable[Life]) -> tuple[str, ...]:

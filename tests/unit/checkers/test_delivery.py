@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from covey.trace.record import SERVICES
-from tests.unit.checkers.builder import Trace, assert_good, details, renumbered, violated
+from tests.unit.checkers.builder import Trace, assert_good, details, renumbered, verdicts, violated
 
 
 def pair() -> Trace:
@@ -45,6 +45,7 @@ def test_s6_an_agreed_message_once_before_and_once_after_the_signal() -> None:
 
 def test_s6_leaves_unreliable_messages_to_m1() -> None:
     trace = pair()
+    trace.multicast("a", "reliable", "a b")
     trace.deliver(trace.multicast("a", "unreliable", "a b"), "b")
     assert violated(trace) == {"M1"}
 
@@ -52,9 +53,10 @@ def test_s6_leaves_unreliable_messages_to_m1() -> None:
 # ------------------------------------------------------------------------------------------------------------------ S7
 
 
-def test_s7_holds_also_where_a_delivery_has_no_digest() -> None:
+def test_s7_holds_also_where_a_row_has_no_digest() -> None:
     trace = pair()
     trace.deliver(trace.send("a", "fifo"), "a b", digest=None)
+    trace.deliver(trace.send("a", "fifo", digest=None), "a b", digest=5)
     assert_good(trace, "S7")
 
 
@@ -101,6 +103,15 @@ def test_s7_two_daemons_that_each_deliver_before_the_other_sends() -> None:
     assert len(details(trace, "S7")) == 1
 
 
+def test_s7_blames_those_who_form_the_circle_and_not_those_who_wait_for_it() -> None:
+    trace = Trace("a b c").install("v1", "a b c")
+    trace.deliver("c:1#1", "b", service="reliable")
+    first = trace.send("b", "reliable")
+    trace.deliver(first, "a b c").deliver(trace.send("c", "reliable"), "a c")
+    assert violated(trace) == {"S7"}
+    assert details(trace, "S7") == ["b:1 delivered c:1#1 before c:1 can have sent it"]
+
+
 def test_s7_a_message_sent_twice() -> None:
     trace = pair()
     message = trace.multicast("a", "fifo", "a b")
@@ -143,6 +154,30 @@ def test_s8_one_misses_what_the_other_delivered() -> None:
     one_view_later(trace)
     assert violated(trace) == {"S8"}
     assert details(trace, "S8") == ["b:1 and a:1 went together from v1 to v2, but only a:1 delivered a:1#1"]
+
+
+def test_s8_each_misses_something() -> None:
+    trace = Trace("a b c").install("v1", "a b c")
+    trace.deliver(trace.send("c", "fifo", session="s1"), "a").deliver(trace.send("c", "fifo", session="s2"), "b")
+    one_view_later(trace.crash("c"))
+    assert violated(trace) == {"S8"}
+    assert details(trace, "S8")[0].endswith("only b:1 delivered s2@c:1#1 and only a:1 delivered s1@c:1#1")
+
+
+def test_s8_needs_only_one_of_two_transitional_sets() -> None:
+    trace = pair()
+    trace.multicast("a", "fifo", "a")
+    trace.counter = 2
+    trace.install_at("a", "v2", "a b", "a").install_at("b", "v2", "a b", "a b")
+    assert violated(trace) == {"S5", "S8"}
+
+
+def test_s8_is_not_tested_where_neither_is_in_the_set_of_the_other() -> None:
+    trace = pair()
+    trace.multicast("a", "fifo", "a")
+    trace.counter = 2
+    trace.install_at("a", "v2", "a b", "a").install_at("b", "v2", "a b", "b")
+    assert violated(trace) == {"S5"}
 
 
 def test_s8_one_delivers_past_a_hole_what_the_other_misses() -> None:
@@ -260,6 +295,14 @@ def test_s11_a_message_before_the_signal_here_and_after_it_there() -> None:
     ]
 
 
+def test_s11_is_tested_without_signals_where_daemons_move_together() -> None:
+    trace = pair()
+    trace.multicast("a", "agreed", "a b")
+    trace.install("v2", "a b")
+    assert violated(trace) == set()
+    assert verdicts(trace)["S11"].premises == 1
+
+
 def test_s11_counts_all_as_before_where_there_is_no_signal() -> None:
     trace = pair()
     message = trace.send("a", "causal")
@@ -318,6 +361,12 @@ def test_s13_is_silent_about_a_member_whose_history_breaks_off() -> None:
     trace = pair()
     trace.multicast("a", "fifo", "a")
     assert violated(trace.end("a")) == set()
+
+
+def test_s13_is_silent_about_a_sender_whose_history_breaks_off() -> None:
+    trace = pair()
+    trace.multicast("a", "fifo", "a")
+    assert violated(trace.end("b")) == set()
 
 
 def test_s13_is_not_tested_where_the_sender_moves_on() -> None:

@@ -49,6 +49,12 @@ def test_s1_a_view_that_names_another_previous_view() -> None:
     assert violated(trace) == {"S1"}
 
 
+def test_s1_a_delivery_before_the_first_view_of_what_others_deliver_in_theirs() -> None:
+    trace = Trace("a b").install("v1", "a")
+    trace.multicast("a", "fifo", "a b")
+    assert violated(trace) == {"S1"}
+
+
 # ------------------------------------------------------------------------------------------------------------------ S2
 
 
@@ -207,6 +213,17 @@ def test_s14_equal_members_but_two_views() -> None:
     assert details(trace, "S14") == ["b:1 ended in w1, but a:1, connected with it, in v1"]
 
 
+def test_s14_is_silent_where_somebody_crashes_after_calm() -> None:
+    trace = Trace("a b").install("v1", "a b").calm("a b").crash("b").install("v2", "a").end("a")
+    assert violated(trace) == set()
+
+
+def test_s14_a_daemon_without_any_view() -> None:
+    trace = Trace("a b").install("v1", "a").settle("a b")
+    assert violated(trace) == {"S14", "S15"}
+    assert "b:1 ended without any view, connected {a:1, b:1}" in details(trace, "S14")
+
+
 # ----------------------------------------------------------------------------------------------------------------- S15
 
 
@@ -231,3 +248,9 @@ def test_s15_a_view_with_a_daemon_not_connected_both_ways() -> None:
     trace.calm("a", "a b").calm("b", "a b c").calm("c", "b c").end("a b c")
     assert violated(trace) == {"S15"}
     assert details(trace, "S15")[0] == ("a:1 ended in v1 with {c:1}, but is connected both ways only with {a:1, b:1}")
+
+
+def test_s15_a_daemon_without_any_view() -> None:
+    trace = Trace("a b").install("v1", "a").calm("a").calm("b", "a b").end("a b")
+    assert violated(trace) == {"S15"}
+    assert details(trace, "S15") == ["b:1 ended without any view"]

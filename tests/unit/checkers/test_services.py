@@ -26,7 +26,7 @@ def three() -> Trace:
 def test_m1_holds_where_messages_are_lost() -> None:
     trace = three()
     trace.multicast("a", "unreliable", "a c")
-    trace.multicast("a", "unreliable", "b")
+    trace.deliver(trace.send("a", "unreliable", order_view=None), "b")
     assert_good(trace.settle("a b c"), "M1")
 
 
@@ -136,6 +136,15 @@ def test_m3_no_hole_across_views_for_one_who_did_not_move_along() -> None:
     trace.signal("a b").install("v2", "a").install("v3", "b").signal("a b").install("v4", "a b")
     trace.multicast("a", "fifo", "a b")
     assert_good(trace, "M3")
+
+
+def test_m3_no_hole_across_views_where_the_transitional_sets_deny_it() -> None:
+    trace = pair()
+    trace.multicast("a", "fifo", "a")
+    trace.counter = 2
+    trace.install_at("a", "v2", "a b", "a").install_at("b", "v2", "a b", "b")
+    trace.multicast("a", "fifo", "a b")
+    assert violated(trace) == {"S5"}
 
 
 def test_m3_no_hole_across_views_for_one_who_joins_later() -> None:

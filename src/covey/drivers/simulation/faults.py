@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from random import Random
 
@@ -77,7 +78,7 @@ class Faults:
         sides = 3 if len(ranks) > 3 and self.random.random() < 0.25 else 2
         bounds = sorted(self.random.sample(range(1, len(ranks)), sides - 1))
         cuts = [0, *bounds, len(ranks)]
-        self.world.network.partition([ranks[a:b] for a, b in zip(cuts, cuts[1:], strict=False)])
+        self.world.network.partition([ranks[a:b] for a, b in itertools.pairwise(cuts)])
 
     def _heal(self) -> None:
         self.world.network.heal(self.world.now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -21,7 +20,7 @@ from .workload import Workload
 from .world import World
 
 SETTLED_US = 1_500 * MS
-GIVE_UP_US = 90 * SECOND
+GIVE_UP_US = 60 * SECOND
 
 
 class Result(msgspec.Struct):
@@ -56,7 +55,10 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     faults = Faults(world, random, options.kinds)
     workload = Workload(world, random, options.rate_per_second)
     for rank in range(len(options.cluster.daemons)):
-        start: Callable[[], None] = lambda rank=rank: faults.start(rank)  # type: ignore[misc]
+
+        def start(rank=rank) -> None:
+            return faults.start(rank)  # type: ignore[misc]
+
         world.at(random.randrange(200 * MS), start)
         world.play(workload.script(rank))
     world.play(faults.split_and_merge(int(random.uniform(0.5, 2.0) * SECOND)))
@@ -67,11 +69,11 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     workload.running = False
     faults.finish(options.final)
     _calm(world)
-    if _settle(world):
-        workload.one_of_each()
-        if _settle(world):
-            for node in world.living():
-                node.recorder.event("end", world.time_ns)
+    _settle(world, SETTLED_US)
+    workload.one_of_each()
+    if _settle(world, _longest_silence(world)):
+        for node in world.living():
+            node.recorder.event("end", world.time_ns)
     world.close()
     return world, options, faults.reactions
 
@@ -84,11 +86,17 @@ def _calm(world: World) -> None:
         node.recorder.event("calm", world.time_ns, members=members)
 
 
-def _settle(world: World) -> bool:
-    """Let the world run until nothing has happened for a while; False if that never comes."""
+def _settle(world: World, silence_us: int) -> bool:
+    """Let the world run until nothing visible has happened for so long; False if that never comes."""
     deadline = world.now + GIVE_UP_US
     while world.now < deadline:
         world.run_until(world.now + 100 * MS)
-        if world.is_settled() and world.now - world.changed_at >= SETTLED_US:
+        if world.now - world.changed_at >= silence_us:
             return True
     return False
+
+
+def _longest_silence(world: World) -> int:
+    """After this long without an event nothing is coming any more: longer than the longest patience with a peer."""
+    settings = world.settings
+    return settings.peer_timeout_ms * settings.peer_timeout_growth_max * MS + SECOND

@@ -14,7 +14,6 @@ from covey.config import Cluster, Settings
 from covey.ids import Life
 from covey.protocol.effects import Effect, Entered, Installed, Refused, Send, Stopped
 from covey.protocol.inputs import Datagram, Input
-from covey.protocol.states import State
 from covey.protocol.values import Count
 from covey.trace.daemon import DaemonRecorder, Sink
 
@@ -36,6 +35,7 @@ class World:
         self.random = random
         self.now = 0
         self.network = Network(options, random, self._arrive)
+        self.send = self.network.send
         self.nodes: dict[int, Node] = {}
         self.count = Count()
         self.watchers: list[Watch] = []
@@ -154,11 +154,11 @@ class World:
         if node.dying and any(send.reliable or len(send.data) > 300 for send, _ in sends):
             sends = [pair for pair in sends if self.random.random() < 0.5]
             for send, rank in sends:
-                self.network.send(self.now, node.rank, rank, send.data, send.reliable)
+                self.send(self.now, node.rank, rank, send.data, send.reliable)
             self.crash(node.rank, "killed while sending")
             return
         for send, rank in sends:
-            self.network.send(self.now, node.rank, rank, send.data, send.reliable)
+            self.send(self.now, node.rank, rank, send.data, send.reliable)
         for effect in effects:
             self._observe(node, effect)
         if node.alive:
@@ -184,12 +184,6 @@ class World:
     def connected(self, one: int, other: int) -> bool:
         """Whether datagrams pass both ways."""
         return (one, other) not in self.network.cuts and (other, one) not in self.network.cuts
-
-    def is_settled(self) -> bool:
-        """Every living daemon is in its view, with nothing outstanding."""
-        return all(
-            node.engine.machine.state is State.OP and node.engine.operation.is_settled() for node in self.living()
-        )
 
     def close(self) -> None:
         """Collect the counters of the daemons still alive."""

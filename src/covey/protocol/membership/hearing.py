@@ -113,9 +113,10 @@ class Hearing:
         timeout = self._timeout_us(rank)
         return now_us - peer.heard_us <= timeout and now_us - peer.echoed_us <= timeout
 
-    def is_heard(self, rank: int, now_us: int) -> bool:
+    def is_one_way(self, rank: int, now_us: int) -> bool:
+        """Whether we clearly hear a peer that does not hear us: it spoke within half the timeout."""
         peer = self.peers.get(rank)
-        return peer is not None and now_us - peer.heard_us <= self._timeout_us(rank)
+        return peer is not None and now_us - peer.heard_us <= self._timeout_us(rank) // 2
 
     def mutual(self, one: int, other: int, now_us: int) -> bool:
         """Whether both daemons say that they hear one another both ways."""

@@ -46,9 +46,12 @@ class Machine:
         self.promised = self.view
         self.counter = counter
         self.attempt: Attempt | None = None
+        # Why the view in force is to end.
         self.change_reason = Reason.STARTED
+        self.change_detail = ""
         self._leader = -1
         self._excluded: tuple[int, ...] = ()
+        self._moved_on: dict[int, Ballot] = {}
         self._growth = 1
         self._jitter = Jitter(seed)
         self._installed_us = -(1 << 60)
@@ -64,7 +67,7 @@ class Machine:
         if self.state in (State.SEG, State.REP) or (self.state is State.GATHER and not self.active):
             return []
         if self.active:
-            self.change_reason = reason
+            self.change_reason, self.change_detail = reason, detail
         if self.attempt is not None and reason is not Reason.ATTEMPT_REFUSED:
             self._growth = min(self._growth * 2, self.kit.settings.gather_growth_max)
         return self._enter(reason, detail, now_us)
@@ -74,8 +77,10 @@ class Machine:
         assert self.attempt is not None
         self.view, self.members = self.attempt
         self.attempt = None
+        self._moved_on.clear()
         self._growth = 1
         self._installed_us = now_us
+        self.change_reason, self.change_detail = Reason.INSTALLED, ""
         return self._enter(Reason.INSTALLED, "", now_us)
 
     def exchanged(self, now_us: int) -> list[Effect]:
@@ -145,17 +150,18 @@ class Machine:
 
     def on_alive(self, sender: Life, alive: Alive, now_us: int) -> list[Effect]:
         previous = self.hearing.peers.get(sender.rank)
+        was_two_way = self.hearing.two_way(sender.rank, now_us)
         news = self.hearing.on_alive(sender, alive, now_us)
         if news is News.STALE:
-            self.kit.count.add("stale control dropped")
+            self.kit.count.add("ALIVE dropped: overtaken")
             return []
         self.counter = max(self.counter, alive.counter)
-        effects: list[Effect] = []
-        if news is News.NEW_LIFE:
-            if previous is not None:
-                self.kit.count.add("restart seen")
-            effects += self._say_alive(now_us)
-        return effects + self._judge(sender, alive, now_us)
+        if news is News.NEW_LIFE and previous is not None:
+            self.kit.count.add("restart seen")
+        if news is News.NEW_LIFE or self.hearing.two_way(sender.rank, now_us) != was_two_way:
+            self._say_alive_soon(now_us)
+        effects = self._judge(sender, alive, now_us)
+        return effects or self._maybe_merge(now_us)
 
     def _judge(self, sender: Life, alive: Alive, now_us: int) -> list[Effect]:
         """What an ALIVE says about our view or attempt, if its sender belongs to it."""
@@ -167,10 +173,14 @@ class Machine:
                 return self.lost(Reason.PEER_RESTARTED, self.kit.name(sender.rank), now_us)
             return []
         if alive.promised < current.ballot:
-            self.kit.count.add("stale control dropped")
+            self.kit.count.add("older attempt dropped")
             return []
         arriving = STATES[alive.state] in (State.STATETRANS, State.EVS)
         if alive.promised == current.ballot and (alive.active or arriving):
+            return []
+        if arriving and self.active and self._moved_on.get(sender.rank) != alive.promised:
+            # It works on a newer attempt: most likely ours too, and the proposal to us is on its way.
+            self._moved_on[sender.rank] = alive.promised
             return []
         return self.lost(Reason.PEER_LEFT, self.kit.name(sender.rank), now_us)
 
@@ -192,7 +202,7 @@ class Machine:
         if frame.attempt == self.promised:
             return []  # A repetition: our STATETRANS answers it.
         if frame.attempt.counter <= self.promised.counter:
-            self.kit.count.add("stale control dropped")
+            self.kit.count.add("older attempt dropped")
             refusal = Refuse(frame.attempt, max(self.counter, self.promised.counter))
             return [self._send((sender.rank,), refusal)]
         if self.kit.me not in frame.members or not self._knows(frame.members):
@@ -221,7 +231,7 @@ class Machine:
         if not self.active or sender not in self.members:
             return []
         rest = tuple(life for life in self.members if life != sender)
-        self.change_reason = Reason.PEER_GOODBYE
+        self.change_reason, self.change_detail = Reason.PEER_GOODBYE, self.kit.name(sender.rank)
         if rest[0] == self.kit.me:
             return self._propose(rest, now_us)
         return []
@@ -244,6 +254,10 @@ class Machine:
         for life in current:
             if life != self.kit.me and not self._is_there(life, now_us):
                 return self._suspect(life, now_us)
+        return self._maybe_merge(now_us)
+
+    def _maybe_merge(self, now_us: int) -> list[Effect]:
+        """The lowest of a working view gathers as soon as somebody can be merged."""
         if self.state is State.OP and self.members[0] == self.kit.me and self._may_merge(now_us):
             return self._enter(Reason.STRANGERS, "", now_us)
         return []
@@ -255,7 +269,7 @@ class Machine:
         peer = self.hearing.peers.get(life.rank)
         if peer is not None and peer.gone is not None:
             reason = peer.gone
-        elif self.hearing.is_heard(life.rank, now_us):
+        elif self.hearing.is_one_way(life.rank, now_us):
             reason = Reason.PEER_ONE_WAY
             self.kit.count.add("one-way link seen")
         else:
@@ -266,6 +280,8 @@ class Machine:
     def _may_merge(self, now_us: int) -> bool:
         if now_us - self._installed_us < self.kit.settings.hold_down_ms * 1_000:
             return False
+        if len(self.hearing.peers) < len(self.members):
+            return False  # Nobody but members has ever been heard.
         return len(to_propose(self.hearing, self.members, (), now_us)) > len(self.members)
 
     def on_segment_deadline(self, now_us: int) -> list[Effect]:
@@ -279,6 +295,8 @@ class Machine:
         members = tuple(to_propose(self.hearing, self._base(), self._excluded, now_us))
         if self.active and members == self.members:
             return self._enter(Reason.NOTHING_FOUND, "", now_us)
+        if self.active:
+            self.change_reason, self.change_detail = Reason.STRANGERS, ""
         return self._propose(members, now_us)
 
     def _base(self) -> tuple[Life, ...]:
@@ -304,8 +322,8 @@ class Machine:
     def _promise(self, attempt: Attempt, reason: Reason, now_us: int) -> list[Effect]:
         if self.promised > self.view:
             self.kit.count.add("attempt superseded")
-        if self.active and reason is Reason.PROMISED:
-            self.change_reason = reason
+        if self.active and reason is Reason.PROMISED and self.change_reason is not Reason.PEER_GOODBYE:
+            self.change_reason, self.change_detail = reason, self.kit.name(attempt.ballot.proposer)
         self.attempt = attempt
         self.promised = attempt.ballot
         self.counter = max(self.counter, attempt.ballot.counter)
@@ -313,6 +331,12 @@ class Machine:
         return self._enter(reason, detail, now_us)
 
     # --- ALIVE and JOIN
+
+    def _say_alive_soon(self, now_us: int) -> None:
+        """Something changed that others wait to hear of. A little later: more may change at once."""
+        at = now_us + self.kit.settings.alive_fast_ms * 250
+        if at < (self.kit.deadlines.at(Deadline.ALIVE) or at + 1):
+            self.kit.deadlines.set(Deadline.ALIVE, at)
 
     def _say_alive(self, now_us: int) -> list[Effect]:
         settings = self.kit.settings

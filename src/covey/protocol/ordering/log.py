@@ -10,6 +10,8 @@ Invariants: L1 every number in low+1 … gap_free is held; L2 gap_free + 1 is no
 
 from __future__ import annotations
 
+import itertools
+
 from covey.ids import INFINITE
 from covey.protocol.values import Announcement, Bundle, SiteDeclaration
 
@@ -63,7 +65,7 @@ class SiteLog:
         assert self.gap_free + 1 not in self.bundles, "L2"
         assert self.frontier <= INFINITE
         stamps = [self.bundles[number].stamp for number in sorted(self.bundles)]
-        assert all(a < b for a, b in zip(stamps, stamps[1:], strict=False)), "stamps grow with numbers"
+        assert all(a < b for a, b in itertools.pairwise(stamps)), "stamps grow with numbers"
 
     def _advance(self) -> None:
         while (bundle := self.bundles.get(self.gap_free + 1)) is not None:

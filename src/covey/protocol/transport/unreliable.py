@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from covey.ids import Life
-
 from covey.protocol.values import Bundle, Payload, Service, SessionKey
 
 WINDOW = 64

@@ -215,3 +215,14 @@ def _read_data(body: memoryview) -> Data:
         chunks.append(Chunk(site, number, piece, pieces, body[at : at + length]))
         at += length
     return Data(view, turn, packet_seq, tuple(chunks))
+
+
+def frame_name(data: bytes) -> str:
+    """The kind of frame in a datagram, by its lower-case name; empty if it is none. For tools that watch a network."""
+    if len(data) < 13 or not data.startswith(MAGIC):
+        return ""
+    at = 12 + data[11]
+    kind = data[at] if at < len(data) else 0
+    if 0 < kind <= len(_CONTROL):
+        return _CONTROL[kind - 1].__name__.lower()
+    return {_DATA: "data", _RESEND: "resend", _UNRELIABLE: "unreliable"}.get(kind, "")

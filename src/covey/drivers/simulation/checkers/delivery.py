@@ -212,6 +212,8 @@ def _life_number(process: str) -> tuple[str, int]:
 
     >>> _life_number("a:12")
     ('a', 12)
+    >>> _life_number("nameless")
+    ('nameless', 0)
     """
     name, _, number = process.rpartition(":")
     return (name, int(number)) if name and number.isdecimal() else (process, 0)

@@ -1,0 +1,147 @@
+"""`covey sim`: whole clusters in virtual time, repeatable from one seed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from covey.drivers.simulation.options import Asked
+    from covey.drivers.simulation.swarm import Violated
+
+app = typer.Typer(name="sim", help="Run whole clusters in virtual time.", no_args_is_help=True, rich_markup_mode=None)
+
+FLOORS_FROM = 100
+"""Shares of fewer seeds than this say little: then a probe only must not be at zero."""
+
+Sites = Annotated[int | None, typer.Option(help="Number of sites, of one daemon each; drawn from the seed if unset.")]
+Daemons = Annotated[int | None, typer.Option(help="Number of daemons in all; drawn from the seed if unset.")]
+Seconds = Annotated[float | None, typer.Option(help="Virtual seconds of faults and load; drawn if unset.")]
+Json = Annotated[bool, typer.Option("--json", help="Standard output holds only JSON objects, one a line.")]
+
+
+@app.command()
+def run(
+    seed: Annotated[int, typer.Option(help="The seed: the same seed gives the same run, row for row.")],
+    sites: Sites = None,
+    daemons: Daemons = None,
+    seconds: Seconds = None,
+    trace: Annotated[Path | None, typer.Option(help="Write the trace to this new or empty directory.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run one seed and check every guarantee on its trace."""
+    from covey.drivers.simulation.swarm import report_seed
+
+    _refuse_used_directory(trace)
+    report = report_seed(seed, _asked(sites, daemons, seconds), trace)
+    if as_json:
+        _print_json(report.seed, report.events, report.violations)
+    else:
+        from .tables import print_guarantees
+
+        print_guarantees(f"seed {seed}: {report.events} events", report.premises, report.violations)
+    raise typer.Exit(1 if report.violations else 0)
+
+
+@app.command()
+def swarm(
+    seeds: Annotated[str, typer.Option(help="Which seeds, as FIRST:END; END is not included.")] = "0:100",
+    sites: Sites = None,
+    daemons: Daemons = None,
+    seconds: Seconds = None,
+    jobs: Annotated[int, typer.Option(help="Processes to use.")] = os.cpu_count() or 1,
+    as_json: Json = False,
+) -> None:
+    """Run many seeds; each also draws which kinds of fault exist. Prints what the protocol was made to do."""
+    from covey.drivers.simulation.probes import Tally
+    from covey.drivers.simulation.swarm import SeedReport, run_swarm
+
+    from .tables import print_guarantees, print_probes, progress
+
+    wanted = _seed_range(seeds)
+    asked = _asked(sites, daemons, seconds)
+    tally, failed, premises = Tally(), list[SeedReport](), dict[str, int]()
+    for report in progress(run_swarm(wanted, asked, jobs), len(wanted), "seeds"):
+        tally.add(report.probes)
+        for guarantee, count in report.premises.items():
+            premises[guarantee] = premises.get(guarantee, 0) + count
+        if report.violations:
+            failed.append(report)
+            print(f"seed {report.seed} fails: covey sim run --seed {report.seed}{_flags(asked)}", file=sys.stderr)
+        if as_json:
+            _print_json(report.seed, report.events, report.violations)
+    violations = [one for report in failed for one in report.violations]
+    print_guarantees(f"{len(wanted)} seeds, {len(failed)} failed", premises, violations)
+    default = sites is None and daemons is None and seconds is None
+    low = print_probes(tally, enforce=default, shares=len(wanted) >= FLOORS_FROM)
+    raise typer.Exit(1 if failed or low else 0)
+
+
+@app.command()
+def story(
+    files: Annotated[list[Path] | None, typer.Argument(help="Story files; without any, the built-in ones.")] = None,
+    rewrite: Annotated[bool, typer.Option("--rewrite", help="Write the transcripts into the files.")] = False,
+) -> None:
+    """Play text scenarios and compare their transcripts."""
+    from covey.drivers.simulation.story import builtin_stories, play_story
+
+    failed = 0
+    for path in files or builtin_stories():
+        told = play_story(path.read_text())
+        if rewrite:
+            path.write_text(told)
+        elif told != path.read_text():
+            failed += 1
+            print(
+                f"{path.stem}: the transcript differs; see it with: covey sim story --rewrite {path}", file=sys.stderr
+            )
+        print(told)
+    raise typer.Exit(1 if failed else 0)
+
+
+def _asked(sites: int | None, daemons: int | None, seconds: float | None) -> Asked:
+    from covey.drivers.simulation.options import Asked
+
+    if sites is not None and sites > 1 and daemons not in (None, sites):
+        _fail(f"with several sites every site has one daemon for now: leave --daemons out, or write --daemons {sites}")
+    if (sites is not None and sites < 1) or (daemons is not None and daemons < 1):
+        _fail("--sites and --daemons must be at least 1")
+    if max(sites or 1, daemons or 2) < 2:
+        _fail("a partition needs at least two daemons: --daemons 2")
+    return Asked(sites=sites, daemons=daemons, seconds=seconds)
+
+
+def _flags(asked: Asked) -> str:
+    pairs = (("sites", asked.sites), ("daemons", asked.daemons), ("seconds", asked.seconds))
+    return "".join(f" --{name} {value}" for name, value in pairs if value is not None)
+
+
+def _seed_range(text: str) -> range:
+    first, colon, end = text.partition(":")
+    try:
+        seeds = range(int(first), int(end)) if colon else range(int(first), int(first) + 1)
+    except ValueError:
+        _fail(f"--seeds {text}: write FIRST:END, for example --seeds 0:200")
+    if not seeds:
+        _fail(f"--seeds {text}: END must be larger than FIRST")
+    return seeds
+
+
+def _refuse_used_directory(trace: Path | None) -> None:
+    if trace is not None and trace.exists() and any(trace.iterdir()):
+        _fail(f"--trace {trace}: the directory is not empty; name a new one")
+
+
+def _print_json(seed: int, events: int, violations: list[Violated]) -> None:
+    found = [{"guarantee": one.guarantee, "process": one.process, "detail": one.detail} for one in violations]
+    print(json.dumps({"seed": seed, "events": events, "violations": found}), flush=True)
+
+
+def _fail(text: str) -> NoReturn:
+    print(f"covey sim: {text}", file=sys.stderr)
+    raise typer.Exit(2)

@@ -1,0 +1,75 @@
+"""Tables and progress for people, on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from covey.drivers.simulation.probes import Tally
+
+Item = TypeVar("Item")
+
+
+class Shown(Protocol):
+    """A violation, wherever it comes from."""
+
+    @property
+    def guarantee(self) -> str: ...
+    @property
+    def process(self) -> str: ...
+    @property
+    def detail(self) -> str: ...
+
+
+def console() -> Console:
+    return Console(stderr=True)
+
+
+def progress(items: Iterable[Item], total: int, unit: str) -> Iterator[Item]:
+    """A progress bar on a terminal; silence elsewhere."""
+    columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    screen = console()
+    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as bar:
+        yield from bar.track(items, total=total)
+
+
+def print_guarantees(title: str, premises: Mapping[str, int], violations: Sequence[Shown]) -> None:
+    """How many cases each guarantee was checked on, and what broke it."""
+    table = Table("guarantee", "cases checked", "violations", title=title, title_justify="left")
+    broken: dict[str, int] = {}
+    for one in violations:
+        broken[one.guarantee] = broken.get(one.guarantee, 0) + 1
+    for guarantee in sorted({*premises, *broken}, key=_in_order):
+        table.add_row(guarantee, f"{premises.get(guarantee, 0):,}", str(broken.get(guarantee, 0)))
+    screen = console()
+    screen.print(table)
+    for one in violations[:20]:
+        screen.print(f"{one.guarantee} {one.process}: {one.detail}", markup=False)
+
+
+def print_probes(tally: Tally, enforce: bool, shares: bool) -> list[str]:
+    """What the protocol was made to do, and the names of probes seen too rarely."""
+    from covey.drivers.simulation.probes import PROBES
+
+    table = Table("reaction", "seeds", "floor", "meaning", title="what was exercised", title_justify="left")
+    low = []
+    for probe in PROBES:
+        floor = probe.floor if shares else min(probe.floor, 1 / max(1, tally.seeds))
+        rare = enforce and tally.share(probe) < floor
+        if rare:
+            low.append(probe.name)
+        share = f"{tally.share(probe):.0%}" + (" too rare" if rare else "")
+        table.add_row(probe.name, share, f"{floor:.0%}" if enforce else "-", probe.meaning)
+    console().print(table)
+    return low
+
+
+def _in_order(guarantee: str) -> tuple[int, str, int]:
+    letter, number = guarantee[:1], guarantee[1:]
+    known = "SMCVO".find(letter) if number.isdigit() else -1
+    return (known, letter, int(number) if number.isdigit() else 0)

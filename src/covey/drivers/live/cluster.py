@@ -1,0 +1,283 @@
+"""A cluster of real daemons on this host, under a supervisor: for the demonstration, for tests and benchmarks.
+
+In:        a directory for the cluster file, the logs and the trace; what is to be done to which daemon.
+Out:       events as they are said; a trace that can be judged.
+Not here:  one process (child.py), judgement (simulation/checkers).
+
+Nothing sleeps: every wait is for something that is said, has a deadline, and fails with what was last said instead.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+import msgspec
+
+from covey.config import Cluster, DaemonConfig, one_site
+from covey.errors import CoveyError
+from covey.trace.reading import read_rows
+from covey.trace.record import Row
+from covey.trace.segments import SegmentWriter
+
+from .child import Child
+from .events import Ended, Ready, Status, View
+
+HOST: Final = "127.0.0.1"
+WITHIN_S: Final = 15.0
+REST_S: Final = 0.4
+"""How long nothing may happen before a cluster counts as at rest: longer than any heartbeat or parked token."""
+
+Kind = TypeVar("Kind")
+
+
+class LiveError(CoveyError):
+    """Live daemons did not do what was waited for; the text says what, and what they said last."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody has now: all held at once, so that they differ, then given back."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(count)]
+        for one in sockets:
+            one.bind((HOST, 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+
+
+class LocalCluster:
+    def __init__(self, directory: Path, count: int = 3, *, run: str = "live", load: float = 0, seed: int = 0) -> None:
+        self.directory = directory
+        self.trace = directory / "trace"
+        self.run = run
+        self._load = load
+        self._seed = seed
+        self._changed = threading.Condition()
+        self._lives: list[Child] = []
+        self.trace.mkdir(parents=True, exist_ok=True)
+        names = [daemon.name for daemon in one_site(count).daemons]
+        daemons = [DaemonConfig(name, 0, HOST, port) for name, port in zip(names, free_ports(count), strict=True)]
+        self.cluster = Cluster(run, tuple(daemons))
+        self.file = directory / "cluster.json"
+        self.file.write_bytes(msgspec.json.format(msgspec.json.encode(self.cluster)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for child in self._lives:
+            child.close()
+
+    # --- who there is
+
+    def address(self, name: str) -> tuple[str, int]:
+        daemon = self.cluster.daemons[self.cluster.rank_of(name)]
+        return daemon.host, daemon.port
+
+    def living(self) -> list[Child]:
+        return [child for child in self._lives if not child.expected_to_end]
+
+    def child(self, name: str) -> Child:
+        return next(child for child in self.living() if child.name == name)
+
+    def views_since(self, time_ns: int) -> list[View]:
+        """All views said at or after this time, in the order of their times."""
+        with self._changed:
+            said = [event for child in self._lives for event in child.events if isinstance(event, View)]
+        return sorted((view for view in said if view.time_ns >= time_ns), key=lambda view: view.time_ns)
+
+    # --- what is done to them
+
+    def start(self, *names: str) -> int:
+        """Start daemons; the wall clock at which the last of them was ready, in nanoseconds."""
+        started = [self._start(name) for name in names]
+        ready = [self._wait_for_event(child, Ready, 0) for child in started]
+        return max(event.time_ns for event in ready)
+
+    def _start(self, name: str) -> Child:
+        assert all(child.name != name for child in self.living()), f"{name} is running"
+        seed = self._seed * 1_000 + len(self._lives)
+        command = [sys.executable, "-m", "covey.drivers.live.daemon", "--control", "--name", name]
+        command += ["--cluster", str(self.file), "--trace", str(self.trace), "--run", self.run]
+        command += ["--load", str(self._load), "--seed", str(seed)]
+        child = Child(name, command, self.directory / f"{name}.log", self._changed)
+        self._lives.append(child)
+        return child
+
+    def kill(self, name: str) -> int:
+        """kill -9; the wall clock just before."""
+        return self.child(name).kill()
+
+    def stop(self, name: str) -> int:
+        """SIGTERM, and wait for the orderly end; the wall clock just before."""
+        child = self.child(name)
+        at = child.terminate()
+        code = child.wait_for_end()
+        if code != 0:
+            raise LiveError(f"{name} was asked to stop and ended with code {code}: {child.last_words()}")
+        return at
+
+    def pause(self, name: str) -> int:
+        return self.child(name).signal(signal.SIGSTOP)
+
+    def resume(self, name: str) -> int:
+        return self.child(name).signal(signal.SIGCONT)
+
+    # --- waiting
+
+    def wait_until(self, holds: Callable[[], bool], what: str, within_s: float = WITHIN_S) -> None:
+        """Until it holds; LiveError at the deadline, or as soon as a daemon has died that should live."""
+        deadline = time.monotonic() + within_s
+        with self._changed:
+            while not holds():
+                self._refuse_deaths(what)
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise LiveError(f"waited {within_s:g} s for {what}; {self._last_said()}")
+                # A death is said by nobody but the end of its output, which may come a moment before the exit code.
+                self._changed.wait(min(left, 0.5))
+
+    def wait_for_view(self, *names: str, within_s: float = WITHIN_S) -> list[View]:
+        """Until each of these is in one and the same view of exactly their present lives; its installations."""
+        children = [self.child(name) for name in names]
+        wanted = sorted(names)
+
+        def in_one_view() -> bool:
+            lives = {child.process for child in children}
+            views = [child.view for child in children]
+            return len({view.view if view else None for view in views}) == 1 and all(
+                view is not None and set(view.processes) == lives for view in views
+            )
+
+        self.wait_until(in_one_view, f"one view of {' '.join(wanted)}", within_s)
+        return [view for child in children if (view := child.view) is not None]
+
+    def wait_for_traffic(self, messages: int, within_s: float = WITHIN_S) -> None:
+        """Until each living daemon has delivered this many messages from now on."""
+        before = {status.process: status.delivered for status in self.statuses()}
+
+        def enough() -> bool:
+            return all(status.delivered - before[status.process] >= messages for status in self.statuses())
+
+        self._poll(enough, f"{messages} messages delivered everywhere", within_s)
+
+    def statuses(self) -> list[Status]:
+        """Ask each living daemon how it is."""
+        children = self.living()
+        said = [len(child.events) for child in children]
+        for child in children:
+            child.command("status")
+        return [self._wait_for_event(child, Status, at) for child, at in zip(children, said, strict=True)]
+
+    def _poll(self, holds: Callable[[], bool], what: str, within_s: float) -> None:
+        """For what daemons do not say unasked: ask, and ask again when something was said or a moment has passed."""
+        deadline = time.monotonic() + within_s
+        while not holds():
+            if time.monotonic() > deadline:
+                raise LiveError(f"waited {within_s:g} s for {what}; {self._last_said()}")
+            with self._changed:
+                self._changed.wait(0.02)
+
+    def _wait_for_event(self, child: Child, kind: type[Kind], after: int) -> Kind:
+        def found() -> Kind | None:
+            return next((event for event in child.events[after:] if isinstance(event, kind)), None)
+
+        self.wait_until(lambda: found() is not None, f"{kind.__name__} from {child.name}")
+        event = found()
+        assert event is not None
+        return event
+
+    def _refuse_deaths(self, what: str) -> None:
+        for child in self.living():
+            if child.exit_code is not None:
+                words = child.last_words() or "it left no word"
+                raise LiveError(f"{child.name} ended with code {child.exit_code} in the wait for {what}: {words}")
+
+    def _last_said(self) -> str:
+        return "; ".join(child.situation() for child in self.living()) or "no daemon runs"
+
+    # --- the end of a run
+
+    def calm(self) -> None:
+        """No more faults from here on: all living daemons are connected with one another."""
+        processes = [child.process for child in self.living()]
+        for child in self.living():
+            child.command("calm " + " ".join(process for process in processes if process))
+
+    def finish(self, within_s: float = WITHIN_S) -> bool:
+        """Let the load stop and the daemons come to rest; then end the run with all of them alive.
+
+        False: they did not come to rest. Then no `end` is written, and the checkers will say so of every life.
+        """
+        for child in self.living():
+            child.command("quiet")
+        at_rest = self._come_to_rest(within_s)
+        if at_rest:
+            self._end()
+        self.close()
+        self._record_crashes()
+        return at_rest
+
+    def _end(self) -> None:
+        children = self.living()
+        for child in children:
+            child.command("end")
+        for child in children:
+            self._wait_for_event(child, Ended, 0)
+        for child in children:
+            child.close_input()
+            child.wait_for_end()
+
+    def _come_to_rest(self, within_s: float) -> bool:
+        deadline = time.monotonic() + within_s
+        still: dict[str, int] = {}
+        since = time.monotonic()
+        while time.monotonic() < deadline:
+            statuses = self.statuses()
+            changes = {status.process: status.changes for status in statuses}
+            if changes != still or not all(status.settled for status in statuses):
+                still, since = changes, time.monotonic()
+            elif time.monotonic() - since >= REST_S:
+                return True
+            with self._changed:
+                self._changed.wait(REST_S / 8)
+        return False
+
+    def _record_crashes(self) -> None:
+        """A killed daemon cannot write its last row. We know when it was killed, and its trace says how far it came."""
+        killed = {child.process: child for child in self._lives if child.killed_ns is not None and child.process}
+        if not killed:
+            return
+        last: dict[str, Row] = {}
+        for row in read_rows(self.trace):
+            if row.process in killed and (row.process not in last or row.index > last[row.process].index):
+                last[row.process] = row
+        with SegmentWriter(self.trace, "supervisor") as writer:
+            for process, row in sorted(last.items()):
+                writer.append(_crash(row, killed[process].killed_ns or 0))
+
+
+def _crash(last: Row, time_ns: int) -> Row:
+    return Row(
+        run=last.run,
+        level=last.level,
+        process=last.process,
+        name=last.name,
+        daemon=last.daemon,
+        index=last.index + 1,
+        time_ns=time_ns,
+        event="crash",
+        cause="killed",
+    )

@@ -1,0 +1,144 @@
+"""One engine on one UDP socket: wait, drain, step, perform, for as long as the daemon lives.
+
+In:        a cluster, a life, settings; inputs from the program around it through `give`.
+Out:       datagrams; rows of the trace; every effect, in its order, to `observe`.
+Not here:  the process around it: arguments, signals, commands, printing (daemon.py).
+
+Invariants:
+  D1  one step a wake-up, with everything that arrived
+  D2  the clock is read before the sockets are drained, and deadlines are judged by that reading: whatever was said
+      while this process did not run is heard before anyone is declared silent
+  D3  a row is in the trace before the datagrams of its step leave: what others see of a life, its trace explains
+"""
+
+from __future__ import annotations
+
+import gc
+import select
+import time
+from collections.abc import Callable
+from typing import Final
+
+from covey.config import Cluster, Settings
+from covey.ids import Instant, Life
+from covey.protocol.effects import Effect, Send, Stopped
+from covey.protocol.engine import Engine
+from covey.protocol.inputs import Datagram, Input, PeerRefused
+from covey.trace.daemon import DaemonRecorder, Sink
+
+from .endpoint import Endpoint
+from .load import Load
+
+DATAGRAMS_PER_STEP_MAX: Final = 2_000
+"""More than a socket buffer of the usual size holds, so that D2 is true of a long pause too."""
+
+REFUSAL_FRESH_US: Final = 20_000
+"""A refusal comes within a round trip of the datagram that met a closed port. Later, a new life may have that port."""
+
+Observe = Callable[[int, Effect], None]
+"""Called with the wall clock in nanoseconds and each effect that is not a datagram."""
+
+
+def clock() -> Instant:
+    return Instant(time.monotonic_ns() // 1_000, time.time_ns() // 1_000)
+
+
+def new_life(cluster: Cluster, name: str) -> Life:
+    """A life that begins now. Each start of a daemon is later than the one before, and so its boot id is larger."""
+    return Life(cluster.rank_of(name), time.time_ns() // 1_000_000)
+
+
+class LiveDaemon:
+    """Runs one life of one daemon. Other descriptors may be waited for in the same loop: see `watch`."""
+
+    def __init__(
+        self, cluster: Cluster, me: Life, settings: Settings, seed: int, run: str, sink: Sink | None, observe: Observe
+    ) -> None:
+        self.endpoint = Endpoint(cluster, me.rank)
+        self.engine = Engine(cluster, me, settings, clock(), seed)
+        self.recorder = DaemonRecorder(run, cluster, me, sink) if sink is not None else None
+        self.load: Load | None = None
+        self.running = True
+        self._observe = observe
+        self._given: list[Input] = []
+        self._sent_us = 0
+        self._watched: dict[int, Callable[[], None]] = {}
+        self._epoll = select.epoll()
+        self._epoll.register(self.endpoint.fileno(), select.EPOLLIN)
+
+    # --- what the program around may do
+
+    def watch(self, descriptor: int, on_ready: Callable[[], None]) -> None:
+        """Call `on_ready` whenever there is something to read, or an end."""
+        self._watched[descriptor] = on_ready
+        self._epoll.register(descriptor, select.EPOLLIN)
+
+    def unwatch(self, descriptor: int) -> None:
+        del self._watched[descriptor]
+        self._epoll.unregister(descriptor)
+
+    def give(self, one: Input) -> None:
+        """An input that does not come from the network; the next step takes it."""
+        self._given.append(one)
+
+    def record(self, event: str, time_ns: int, members: tuple[str, ...] = ()) -> None:
+        """A row that comes from no effect."""
+        if self.recorder is not None:
+            self.recorder.event(event, time_ns, members=members)
+
+    def run(self) -> None:
+        """Until the engine has stopped, or `running` is taken away: then without a goodbye."""
+        now = clock()
+        self.record("recover", now.wall_us * 1_000)
+        self._perform(self.engine.start(now), now)
+        gc.collect()
+        gc.freeze()  # What exists now stays: no collection shall look at it again.
+        while self.running:
+            self._wait()
+            if self.running:
+                self._step()
+
+    def close(self) -> None:
+        self._epoll.close()
+        self.endpoint.close()
+
+    # --- the loop
+
+    def _wait(self) -> None:
+        for descriptor, _ in self._epoll.poll(self._timeout_s()):
+            on_ready = self._watched.get(descriptor)
+            if on_ready is not None:
+                on_ready()
+
+    def _timeout_s(self) -> float:
+        """Until the next deadline; epoll rounds it up to its milliseconds."""
+        moments = [self.engine.next_deadline_us(), self.load.next_us() if self.load else None]
+        waits = [moment for moment in moments if moment is not None]
+        return max(0, min(waits) - clock().mono_us) / 1_000_000 if waits else -1
+
+    def _step(self) -> None:
+        now = clock()
+        refused = self.endpoint.refused()
+        inputs: list[Input] = [Datagram(data) for data in self.endpoint.receive(DATAGRAMS_PER_STEP_MAX)]
+        # After the datagrams: the last words of whoever closed the port, perhaps a goodbye, come before the news of it.
+        # After a pause, though, the words may be those of the next life; a refusal that still holds will come again.
+        if now.mono_us - self._sent_us < REFUSAL_FRESH_US:
+            inputs += [PeerRefused(rank) for rank in refused]
+        inputs += self._given
+        self._given = []
+        if self.load is not None:
+            inputs += self.load.due(now.mono_us)
+        self._perform(self.engine.step(now, inputs), now)
+
+    def _perform(self, effects: list[Effect], now: Instant) -> None:
+        time_ns = now.wall_us * 1_000
+        if self.recorder is not None:
+            self.recorder.effects(effects, time_ns)
+        for effect in effects:
+            if isinstance(effect, Send):
+                self._sent_us = now.mono_us
+                self.endpoint.send(effect.to, effect.data)
+            else:
+                self._observe(time_ns, effect)
+                if isinstance(effect, Stopped):
+                    self.running = False

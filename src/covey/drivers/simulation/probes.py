@@ -1,0 +1,55 @@
+"""What the swarm must have exercised: the protocol's reactions, not the faults injected.
+
+Each probe has a floor: the share of default seeds in which it must be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from .run import Result
+
+
+class Probe(NamedTuple):
+    name: str
+    """A reaction of the run, or a counter of the daemons."""
+    floor: float
+    meaning: str
+
+
+PROBES = (
+    Probe("partition", 1.00, "a view without somebody who is alive and cut off"),
+    Probe("merge", 1.00, "a view that brings components together"),
+    Probe("attempt superseded", 0.30, "an attempt abandoned for a newer one"),
+    Probe("recovered from single holder", 0.10, "a message of a lost sender, resent by its only holder"),
+    Probe("safe after signal", 0.10, "a safe message delivered after the transitional signal"),
+    Probe("token lost", 0.50, "a view given up because its token did not come back"),
+    Probe("one-way link seen", 0.20, "a member given up because it no longer hears us"),
+    Probe("restart seen", 0.30, "a new incarnation of a known daemon"),
+    Probe("older attempt dropped", 0.30, "a control packet of an older attempt counted and dropped"),
+)
+
+
+def seen(result: Result) -> frozenset[str]:
+    """The probes that a run has hit."""
+    return frozenset(probe.name for probe in PROBES if probe.name in result.reactions or result.count.get(probe.name))
+
+
+class Tally:
+    """How many seeds hit each probe."""
+
+    def __init__(self) -> None:
+        self.seeds = 0
+        self.hits = dict.fromkeys((probe.name for probe in PROBES), 0)
+
+    def add(self, hit: Iterable[str]) -> None:
+        self.seeds += 1
+        for name in hit:
+            self.hits[name] += 1
+
+    def share(self, probe: Probe) -> float:
+        return self.hits[probe.name] / self.seeds if self.seeds else 0.0
+
+    def below_floor(self) -> list[Probe]:
+        return [probe for probe in PROBES if self.share(probe) < probe.floor]

@@ -1,0 +1,248 @@
+"""Stories: text scenarios with transcripts, for the named situations of the protocol.
+
+A story is a list of blocks: commands, a line `----`, and what the daemons did until the next block. Playing a story
+gives the same text with the transcripts as they really are; a test compares the two.
+
+    daemons 3                  a cluster of one site (or: sites 3), nobody started
+    running daemons 3          the same with all started and in one view, untold
+    start a b c                start, also again after a crash
+    run 200                    let so many virtual milliseconds pass
+    until b statetrans         run until a daemon enters a state (five seconds at most)
+    send a agreed hello        submit at a daemon; `a/2` is its session 2; a number at the end pads to that size
+    crash a · stop a · pause a · resume a
+    partition a b | c          nothing passes between the sides
+    cut a>b · heal             one direction only; end all cuts
+    lose a>b data 2            lose the next two datagrams of a kind; `*` stands for any daemon or kind
+    delay a>b newmemb 300      hold the next datagram of a kind for so many milliseconds
+    show a                     where a daemon is, and why
+    count token-lost           how often something was counted, over all daemons
+    check                      every guarantee on the trace so far
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from covey.config import Cluster, lan, one_daemon_sites, one_site, wan
+from covey.errors import CoveyError
+from covey.protocol.inputs import Stop, Submit
+from covey.protocol.states import State
+from covey.protocol.values import Service
+from covey.protocol.wire.codec import frame_name
+from covey.trace.record import Row
+
+from .checkers import check
+from .network import NetworkOptions
+from .node import Clocks
+from .world import World
+
+MS = 1_000
+SECOND = 1_000_000
+UNTIL_MAX_US = 5 * SECOND
+
+
+class StoryError(CoveyError):
+    """A story asks for something that cannot be played."""
+
+
+class Rule(msgspec.Struct):
+    """What happens to the next datagrams of a kind between two daemons."""
+
+    source: int | None
+    to: int | None
+    kind: str
+    left: int
+    delay_us: int | None
+    """None: lost."""
+
+    def matches(self, source: int, to: int, kind: str) -> bool:
+        return (
+            self.left > 0
+            and self.source in (None, source)
+            and self.to in (None, to)
+            and self.kind in ("*", kind)
+        )  # fmt: skip
+
+
+class Story:
+    def __init__(self) -> None:
+        self._world: World | None = None
+        self._rules: list[Rule] = []
+        self._rows: list[Row] = []
+        self._told = 0
+        self._sent: dict[tuple[int, int], int] = {}
+        self._said: list[str] = []
+
+    # --- playing
+
+    def play_block(self, commands: list[str]) -> list[str]:
+        """What the daemons did, one line an event."""
+        self._said = []
+        for line in commands:
+            words = line.split()
+            command: Callable[..., None] | None = getattr(self, f"do_{words[0]}", None)
+            if command is None:
+                raise StoryError(f"no such command: {line!r}")
+            command(*words[1:])
+        told = [tell(row) for row in self._rows[self._told :]]
+        self._told = len(self._rows)
+        return told + self._said or ["nothing happens"]
+
+    @property
+    def world(self) -> World:
+        if self._world is None:
+            raise StoryError("a story begins with `daemons N` or `sites N`")
+        return self._world
+
+    def _rank(self, name: str) -> int:
+        return self.world.cluster.rank_of(name)
+
+    def _make(self, cluster: Cluster, far: bool) -> None:
+        options = NetworkOptions(delay_min_us=20 * MS if far else MS, delay_mean_us=0)
+        settings = wan() if far else lan(len(cluster.daemons))
+        self._world = World(cluster, settings, options, Random(1), "story", self._rows.append)
+        send = self._world.network.send
+
+        def filtered(now: int, source: int, to: int, data: bytes, reliable: bool) -> None:
+            kind = frame_name(data)
+            rule = next((one for one in self._rules if one.matches(source, to, kind)), None)
+            if rule is None:
+                send(now, source, to, data, reliable)
+                return
+            rule.left -= 1
+            if rule.delay_us is not None:
+                self.world.at(now + rule.delay_us, lambda: send(self.world.now, source, to, data, reliable))
+
+        self._world.send = filtered
+
+    # --- commands
+
+    def do_daemons(self, count: str) -> None:
+        self._make(one_site(int(count)), far=False)
+
+    def do_sites(self, count: str) -> None:
+        self._make(one_daemon_sites(int(count)), far=True)
+
+    def do_running(self, kind: str, count: str) -> None:
+        getattr(self, f"do_{kind}")(count)
+        self.do_start(*(daemon.name for daemon in self.world.cluster.daemons))
+        self.do_run("600" if kind == "daemons" else "2000")
+        self._told = len(self._rows)
+        self._said.append(f"all in one view at {self.world.now // MS} ms")
+
+    def do_start(self, *names: str) -> None:
+        for name in names:
+            self.world.start(self._rank(name), Clocks(0, 0, 100 * SECOND))
+
+    def do_run(self, milliseconds: str) -> None:
+        self.world.run_until(self.world.now + int(milliseconds) * MS)
+
+    def do_until(self, name: str, state: str) -> None:
+        wanted, deadline = State(state), self.world.now + UNTIL_MAX_US
+        while self.world.nodes[self._rank(name)].engine.machine.state is not wanted:
+            if self.world.now >= deadline:
+                raise StoryError(f"{name} never came to {state}")
+            self.world.run_until(self.world.now + 100)
+
+    def do_send(self, name: str, service: str, text: str, size: str = "0") -> None:
+        daemon, _, session = name.partition("/")
+        key = (self._rank(daemon), int(session or 0))
+        seq = self._sent[key] = self._sent.get(key, 0) + 1
+        payload = text.encode().ljust(int(size), b".")
+        self.world.give(key[0], Submit(key[1], seq, Service[service.upper()], payload))
+        self.world.run_until(self.world.now + 1)
+
+    def do_crash(self, name: str) -> None:
+        self.world.crash(self._rank(name))
+
+    def do_stop(self, name: str) -> None:
+        self.world.give(self._rank(name), Stop())
+
+    def do_pause(self, name: str) -> None:
+        self.world.pause(self._rank(name))
+
+    def do_resume(self, name: str) -> None:
+        self.world.resume(self._rank(name))
+
+    def do_partition(self, *words: str) -> None:
+        sides = [side.split() for side in " ".join(words).split("|")]
+        self.world.network.partition([[self._rank(name) for name in side] for side in sides])
+
+    def do_cut(self, pair: str) -> None:
+        source, to = self._pair(pair)
+        if source is None or to is None:
+            raise StoryError("cut names both daemons: cut a>b")
+        self.world.network.cut(source, to)
+
+    def do_heal(self) -> None:
+        self.world.network.heal(self.world.now)
+
+    def do_lose(self, pair: str, kind: str = "*", count: str = "1") -> None:
+        self._rules.append(Rule(*self._pair(pair), kind, int(count), None))
+
+    def do_delay(self, pair: str, kind: str, milliseconds: str, count: str = "1") -> None:
+        self._rules.append(Rule(*self._pair(pair), kind, int(count), int(milliseconds) * MS))
+
+    def do_show(self, *names: str) -> None:
+        for name in names:
+            seen = self.world.nodes[self._rank(name)].engine.snapshot()
+            self._said.append(f"{name} is in {seen['state']}: {seen['reason']}; view {{{' '.join(seen['members'])}}}")
+
+    def do_count(self, *words: str) -> None:
+        name = " ".join(words).replace("-", " ")
+        counts = [node.engine.kit.count.get(name, 0) for node in self.world.nodes.values()]
+        self._said.append(f"{name}: {sum(counts)}")
+
+    def do_check(self) -> None:
+        verdicts = check(self._rows)
+        broken = [f"{one.guarantee} {one.process}: {one.detail}" for v in verdicts for one in v.violations]
+        held = [verdict.guarantee for verdict in verdicts if verdict.premises]
+        self._said += broken or [f"no violation; something to check for {' '.join(held)}"]
+
+    def _pair(self, text: str) -> tuple[int | None, int | None]:
+        source, _, to = text.partition(">")
+        return (
+            None if source == "*" else self._rank(source),
+            None if to == "*" else self._rank(to),
+        )
+
+
+def tell(row: Row) -> str:
+    """One row as a line of a transcript."""
+    head = f"{row.time_ns / 1_000_000:9.2f}  {row.process:<5}"
+    if row.event == "state":
+        return f"{head} enters {row.detail}"
+    if row.event == "view":
+        return (
+            f"{head} VIEW {row.view_new} {_set(row.members)} with {_set(row.transitional)}: {row.cause}, {row.detail}"
+        )
+    if row.event == "transitional":
+        return f"{head} signal"
+    if row.event in ("send", "deliver"):
+        return f"{head} {row.event}s {row.message} {row.service}" + (f" of {row.size} bytes" if row.size else "")
+    return f"{head} {row.event}" + (f" ({row.cause})" if row.cause else "")
+
+
+def _set(processes: tuple[str, ...]) -> str:
+    return "{" + " ".join(processes) + "}"
+
+
+def play_story(text: str) -> str:
+    """The same story with the transcripts as they are now."""
+    story, lines = Story(), []
+    for block in text.strip("\n").split("\n\n"):
+        commands, _, _ = block.partition("\n----")
+        wanted = [line for line in commands.splitlines() if line and not line.startswith("#")]
+        lines.append(commands)
+        if wanted:
+            lines += ["----", *story.play_block(wanted)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def builtin_stories() -> list[Path]:
+    return sorted((Path(__file__).parent / "stories").glob("*.txt"))

@@ -1,0 +1,154 @@
+"""Every frame that a correct daemon may send, as hypothesis strategies."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from covey.ids import INFINITE, Ballot, Life
+from covey.protocol.states import State
+from covey.protocol.values import (
+    Announcement,
+    Bundle,
+    Declaration,
+    Position,
+    Service,
+    SiteDeclaration,
+)
+from covey.protocol.wire.frames import (
+    Alive,
+    Announce,
+    Chunk,
+    Data,
+    Done,
+    Floor,
+    Frame,
+    Goodbye,
+    Heard,
+    Hurry,
+    Join,
+    NewMemb,
+    Parked,
+    Refuse,
+    Resend,
+    StateTrans,
+    Token,
+    Unreliable,
+    Want,
+)
+
+LARGE = 1 << 48
+RANK = st.integers(0, 1_023)
+MAYBE_RANK = st.integers(-1, 1_023)
+SITE = st.integers(0, 1_023)
+BOOT = st.integers(0, LARGE)
+NUMBER = st.integers(0, LARGE)
+STAMP = st.integers(0, INFINITE - 1)
+FRONTIER = st.integers(0, INFINITE)
+COUNT32 = st.integers(1, 2**32 - 1)
+BYTES = st.binary(max_size=40)
+
+LIFE = st.builds(Life, RANK, BOOT)
+LIVES = st.lists(LIFE, min_size=1, max_size=4).map(tuple)
+BALLOT = st.builds(Ballot, NUMBER, RANK, BOOT)
+FLOOR = st.builds(Floor, NUMBER, MAYBE_RANK)
+
+
+@st.composite
+def bundles(draw: st.DrawFn) -> Bundle:
+    fragments = draw(st.integers(1, 2**32 - 1))
+    return Bundle(
+        site=draw(SITE),
+        number=draw(NUMBER),
+        stamp=draw(STAMP),
+        origin=draw(LIFE),
+        session=draw(st.integers(0, 2**32 - 1)),
+        session_seq=draw(NUMBER),
+        count=draw(COUNT32),
+        place=draw(NUMBER),
+        service=draw(st.sampled_from(Service)),
+        fragment=draw(st.integers(0, fragments - 1)),
+        fragments=fragments,
+        groups=tuple(draw(st.lists(st.text(max_size=5), max_size=3))),
+        payload=draw(BYTES),
+    )
+
+
+@st.composite
+def chunks(draw: st.DrawFn) -> Chunk:
+    pieces = draw(st.integers(1, 2**16 - 1))
+    return Chunk(draw(SITE), draw(NUMBER), draw(st.integers(0, pieces - 1)), pieces, draw(BYTES))
+
+
+ALIVE = st.builds(
+    Alive,
+    number=NUMBER,
+    state=st.integers(0, len(State) - 1),
+    active=st.booleans(),
+    leader=MAYBE_RANK,
+    view=BALLOT,
+    members=LIVES,
+    promised=BALLOT,
+    counter=NUMBER,
+    heard=st.lists(st.builds(Heard, RANK, BOOT, NUMBER, st.booleans()), max_size=3).map(tuple),
+)
+SITE_DECLARATION = st.builds(
+    SiteDeclaration,
+    site=SITE,
+    low=NUMBER,
+    gap_free=NUMBER,
+    frontier=FRONTIER,
+    extras=st.lists(st.tuples(NUMBER, STAMP), max_size=3).map(tuple),
+    announcements=st.lists(st.builds(Announcement, NUMBER, STAMP), max_size=2).map(tuple),
+)
+DECLARATION = st.builds(
+    Declaration,
+    view=BALLOT,
+    position=st.builds(Position, STAMP, st.integers(-1, 1_023)),
+    aru=FRONTIER,
+    high=STAMP,
+    commit=LIVES,
+    sites=st.lists(SITE_DECLARATION, max_size=3).map(tuple),
+)
+TOKEN = st.builds(
+    Token,
+    view=BALLOT,
+    number=NUMBER,
+    packet_seq=NUMBER,
+    packet_floor=FLOOR,
+    line_floor=FLOOR,
+    received_floors=st.lists(st.tuples(SITE, FLOOR), max_size=3).map(tuple),
+    site_seq=NUMBER,
+    stamp=STAMP,
+    flow=NUMBER,
+    idle=NUMBER,
+    requests=st.lists(NUMBER, max_size=4).map(tuple),
+)
+ANNOUNCE = st.builds(
+    Announce,
+    view=BALLOT,
+    site=SITE,
+    number=NUMBER,
+    last=STAMP,
+    line=FRONTIER,
+    received=st.lists(st.tuples(SITE, NUMBER), max_size=3).map(tuple),
+    quiet=st.booleans(),
+)
+
+KINDS: dict[type[Frame], st.SearchStrategy[Frame]] = {
+    Alive: ALIVE,
+    Join: st.builds(Join, ALIVE, st.integers(0, 10_000_000), LIVES),
+    NewMemb: st.builds(NewMemb, BALLOT, LIVES),
+    Refuse: st.builds(Refuse, BALLOT, NUMBER),
+    StateTrans: st.builds(StateTrans, BALLOT, DECLARATION, LIVES),
+    Want: st.builds(Want, BALLOT, st.lists(st.tuples(SITE, NUMBER, NUMBER), max_size=4).map(tuple)),
+    Done: st.builds(Done, BALLOT, st.booleans()),
+    Goodbye: st.builds(Goodbye, BALLOT, BALLOT),
+    Token: TOKEN,
+    Parked: st.builds(Parked, BALLOT, NUMBER),
+    Hurry: st.builds(Hurry, BALLOT),
+    Announce: ANNOUNCE,
+    Data: st.builds(Data, BALLOT, NUMBER, NUMBER, st.lists(chunks(), max_size=4).map(tuple)),
+    Resend: st.builds(Resend, BALLOT, st.lists(bundles(), max_size=3).map(tuple)),
+    Unreliable: st.builds(Unreliable, BALLOT, bundles()),
+}
+FRAME: st.SearchStrategy[Frame] = st.one_of(*KINDS.values())

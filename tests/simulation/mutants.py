@@ -1,0 +1,359 @@
+"""Planted protocol bugs, switched on by name in tests only. Each must be caught by the guarantee it names.
+
+A mutant replaces one small part of the engine while it is applied; the product knows nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+
+from covey.ids import INFINITE, Ballot, Life
+from covey.protocol.change import Change
+from covey.protocol.deadlines import DeadlineTable
+from covey.protocol.effects import Deliver, Effect, Installed
+from covey.protocol.engine import Engine
+from covey.protocol.inputs import Submit
+from covey.protocol.links import floors
+from covey.protocol.links.ring import Ring
+from covey.protocol.membership.hearing import Hearing
+from covey.protocol.membership.machine import Attempt, Machine
+from covey.protocol.ordering import recovery
+from covey.protocol.ordering.log import SiteLog
+from covey.protocol.ordering.order import Order
+from covey.protocol.ordering.recovery import Plan
+from covey.protocol.ordering.sessions import SessionOrder
+from covey.protocol.ordering.stability import Stability
+from covey.protocol.states import Reason
+from covey.protocol.transport.unreliable import UnreliableStreams
+from covey.protocol.values import Announcement, Bundle, Declaration, Delivery, Position, Service
+from covey.protocol.wire.codec import read_bundle
+from covey.protocol.wire.frames import Data, Frame, NewMemb, Token, Unreliable
+
+
+class Mutant(NamedTuple):
+    guarantee: str
+    """The guarantee that must catch it."""
+    what: str
+    where: Any
+    name: str
+    make: Callable[[Any], Any]
+    """From the right function (or value) to the wrong one."""
+    first_seed: int = 0
+    """Where its at most fifty seeds begin."""
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        right = self.where.__dict__[self.name] if isinstance(self.where, type) else getattr(self.where, self.name)
+        setattr(self.where, self.name, self.make(right))
+        try:
+            yield
+        finally:
+            setattr(self.where, self.name, right)
+
+
+def _always(value: object) -> Callable[[Any], Any]:
+    return lambda right: lambda *arguments, **named: value
+
+
+def _install_as(rewrite: Callable[[Engine, Change, list[Effect]], list[Effect]]) -> Callable[[Any], Any]:
+    """The atomic step of a new view, with its effects rewritten."""
+
+    def make(right: Any) -> Any:
+        def install(self: Engine, change: Change, now_us: int) -> list[Effect]:
+            return rewrite(self, change, right(self, change, now_us))
+
+        return install
+
+    return make
+
+
+def _replace_view(effects: list[Effect], **columns: object) -> list[Effect]:
+    def one(effect: Effect) -> Effect:
+        if not isinstance(effect, Installed):
+            return effect
+        fields: dict[str, Any] = {name: getattr(effect, name) for name in Installed.__struct_fields__} | columns
+        return Installed(**fields)
+
+    return [one(effect) for effect in effects]
+
+
+def _unreliable_without_view(right: Any) -> Any:
+    def on_submit(self: Engine, submit: Submit, now_us: int) -> list[Effect]:
+        if submit.service is Service.UNRELIABLE and not self.machine.active:
+            s = submit
+            bundle = self.operation.unreliable.make(s.session, s.session_seq, s.count, s.groups, s.payload)
+            return self.operation.send_unreliable(Unreliable(self.machine.view, bundle))
+        return right(self, submit, now_us)  # type: ignore[no-any-return]
+
+    return on_submit
+
+
+def _forget_self(engine: Engine, change: Change, effects: list[Effect]) -> list[Effect]:
+    members = tuple(life for life in change.attempt.members if life != engine.kit.me)
+    return _replace_view(effects, members=members)
+
+
+def _small_ballots(right: Any) -> Any:
+    def propose(self: Machine, members: tuple[Life, ...], now_us: int) -> list[Effect]:
+        self.promised = Ballot(0, 0, 0)
+        self.counter = (self.counter + 7) % 10
+        return right(self, members, now_us)  # type: ignore[no-any-return]
+
+    return propose
+
+
+def _any_ballot(right: Any) -> Any:
+    def on_new_memb(self: Machine, sender: Life, frame: NewMemb, now_us: int) -> list[Effect]:
+        if frame.attempt == self.promised or self.kit.me not in frame.members:
+            return []
+        return self._promise(Attempt(frame.attempt, frame.members), Reason.PROMISED, now_us)
+
+    return on_new_memb
+
+
+def _only_whose_done_was_heard(engine: Engine, change: Change, effects: list[Effect]) -> list[Effect]:
+    heard = getattr(change, "heard_done", None)
+    return effects if heard is None else _replace_view(effects, members=tuple(sorted(heard)))
+
+
+def _note_who_was_heard(right: Any) -> Any:
+    def everyone_is_done(self: Change) -> None:
+        if self.is_done_here and not self.is_complete:
+            self.heard_done = set(self._done)  # type: ignore[attr-defined]
+        right(self)
+
+    return everyone_is_done
+
+
+def _commit_as_transitional(engine: Engine, change: Change, effects: list[Effect]) -> list[Effect]:
+    assert change.plan is not None
+    return _replace_view(effects, transitional=tuple(sorted(change.plan.commit)))
+
+
+def _forget_early(right: Any) -> Any:
+    def finish(self: SessionOrder, delivery: Delivery) -> None:
+        last = delivery.bundle
+        for place in range(last.place - last.fragments + 1, last.place + 1):
+            self._mark(place)
+
+    return finish
+
+
+def _reversed_fragments(right: Any) -> Any:
+    def whole(self: SessionOrder, bundle: Bundle) -> Delivery | None:
+        delivery = right(self, bundle)
+        return None if delivery is None else Delivery(delivery.bundle, delivery.payloads[::-1])
+
+    return whole
+
+
+def _rest_after_view(engine: Engine, change: Change, effects: list[Effect]) -> list[Effect]:
+    at = next(index for index, effect in enumerate(effects) if isinstance(effect, Installed))
+    late = [effect for effect in effects[:at] if isinstance(effect, Deliver)]
+    rest = [effect for effect in effects if effect not in late]
+    view = change.attempt.ballot
+    return [*rest, *(Deliver(view, one.bundle, one.payloads) for one in late)]
+
+
+def _new_data_in_old_view(right: Any) -> Any:
+    def on_view_frame(self: Engine, view: Ballot, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
+        early: list[Effect] = []
+        if self.change is not None and view == self.change.attempt.ballot and isinstance(frame, Data):
+            for chunk in frame.chunks:
+                if chunk.pieces == 1:
+                    bundle = read_bundle(memoryview(chunk.data))
+                    early.append(Deliver(self.machine.view, bundle, (bundle.payload,)))
+        return early + right(self, view, frame, data, now_us)  # type: ignore[no-any-return]
+
+    return on_view_frame
+
+
+def _aru_alone(right: Any) -> Any:
+    def signal_position(declarations: dict[Life, Declaration]) -> Position:
+        return max(Position(declaration.aru, INFINITE) for declaration in declarations.values())
+
+    return signal_position
+
+
+def _nothing_above_hole(right: Any) -> Any:
+    def survives(self: Order, bundle: Bundle, plan: Plan) -> bool:
+        return bundle.stamp <= plan.hole_line or bundle.service is Service.RELIABLE
+
+    return survives
+
+
+def _reliable_needs_commit(right: Any) -> Any:
+    def survives(self: Order, bundle: Bundle, plan: Plan) -> bool:
+        if bundle.service is Service.RELIABLE and bundle.stamp > plan.hole_line:
+            return bundle.origin in plan.commit
+        return right(self, bundle, plan)  # type: ignore[no-any-return]
+
+    return survives
+
+
+def _safe_waits_for_one_more(right: Any) -> Any:
+    return lambda self: min(self._lines.values()) - 1
+
+
+def _forget_plan(right: Any) -> Any:
+    def make_plan(self: Change) -> None:
+        right(self)
+        self._missing = {}
+
+    return make_plan
+
+
+def _fifo_like_reliable(right: Any) -> Any:
+    def early(self: Order, bundle: Bundle) -> list[Delivery]:
+        session = self._session(bundle)
+        delivery = session.whole(bundle)
+        if delivery is None:
+            return []
+        session.finish(delivery)
+        return [self._note_early(delivery)]
+
+    return early
+
+
+def _agreed_counts_as_done(right: Any) -> Any:
+    def hold(self: SessionOrder, bundle: Bundle) -> None:
+        right(self, bundle)
+        if bundle.service >= Service.CAUSAL:
+            self._mark(bundle.place)
+
+    return hold
+
+
+def _one_visit(right: Any) -> Any:
+    def see(self: floors.TwoVisits, value: int) -> int:
+        self.usable = max(self.usable, value)
+        return self.usable
+
+    return see
+
+
+def _accept_when_frozen(right: Any) -> Any:
+    def on_view_frame(self: Engine, view: Ballot, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
+        if view == self.machine.view and isinstance(frame, Data) and self.operation.order.frozen:
+            self.operation.order.frozen = False
+            effects = self.operation.on_data(frame, data, now_us)
+            self.operation.order.frozen = True
+            return effects
+        return right(self, view, frame, data, now_us)  # type: ignore[no-any-return]
+
+    return on_view_frame
+
+
+def _announce_despite_gap(right: Any) -> Any:
+    def announce(self: SiteLog, announcement: Announcement) -> None:
+        self.frontier = max(self.frontier, announcement.last)
+
+    return announce
+
+
+def _heard_is_enough(right: Any) -> Any:
+    def two_way(self: Hearing, rank: int, now_us: int) -> bool:
+        peer = self.peers.get(rank)
+        return peer is not None and now_us - peer.heard_us <= self._timeout_us(rank)
+
+    return two_way
+
+
+def _highest_frontier(right: Any) -> Any:
+    return lambda self: max(max(log.frontier for log in self.logs.values()), self._highest)
+
+
+def _one_word_is_enough(right: Any) -> Any:
+    return lambda self, one, other, now_us: self._says(one, other, now_us) or self._says(other, one, now_us)
+
+
+def _token_without_stamp(right: Any) -> Any:
+    def accept(self: Ring, token: Token, deadlines: DeadlineTable) -> bool:
+        return right(self, msgspec.structs.replace(token, stamp=0), deadlines)  # type: ignore[no-any-return]
+
+    return accept
+
+
+MUTANTS: dict[str, Mutant] = {
+    "unreliable sent without a view": Mutant(
+        "S1", "no view is needed to send", Engine, "_on_submit", _unreliable_without_view
+    ),
+    "self left out of the view": Mutant(
+        "S2", "members lack the daemon itself", Engine, "_install", _install_as(_forget_self)
+    ),
+    "view id reused": Mutant("S3", "proposals use small counters again and again", Machine, "_propose", _small_ballots),
+    "members whose DONE was heard": Mutant(
+        "S4", "silent members are left out locally", Engine, "_install", _install_as(_only_whose_done_was_heard)
+    ),
+    "commit as transitional set": Mutant(
+        "S5", "Commit and transitional set are mixed up", Engine, "_install", _install_as(_commit_as_transitional)
+    ),
+    "early delivery forgotten": Mutant(
+        "S6", "what came early comes again at its place", SessionOrder, "finish", _forget_early
+    ),
+    "fragments in reverse": Mutant(
+        "S7", "a large message is put together backwards", SessionOrder, "whole", _reversed_fragments
+    ),
+    "recovered data dropped": Mutant("S8", "resent bundles are thrown away", Order, "recover", _always(True)),
+    "done without recovery": Mutant("S8", "DONE is said with bundles missing", Change, "_make_plan", _forget_plan),
+    "originals taken when frozen": Mutant(
+        "S8", "delayed data changes the frozen set", Engine, "_on_view_frame", _accept_when_frozen, 10
+    ),
+    "rest after the view": Mutant(
+        "S9", "leftovers are delivered in the next view", Engine, "_install", _install_as(_rest_after_view)
+    ),
+    "new data in the old view": Mutant(
+        "S10", "data of the next view is delivered too soon", Engine, "_on_view_frame", _new_data_in_old_view
+    ),
+    "signal at the ARU": Mutant(
+        "S11", "what co-movers delivered does not move the signal", recovery, "_signal_position", _aru_alone
+    ),
+    "commit forgotten": Mutant(
+        "S12", "above a hole our own agreed messages are dropped", Order, "_survives", _nothing_above_hole
+    ),
+    "retransmission skipped": Mutant(
+        "S13", "nobody answers requests", Ring, "_answer", lambda right: lambda self, token: ([], token.requests), 15
+    ),
+    "safe waits for one more": Mutant(
+        "S13", "the last safe message is never delivered", Stability, "safe_line", _safe_waits_for_one_more
+    ),
+    "never merge": Mutant("S14", "strangers are ignored", Machine, "_may_merge", _always(False)),
+    "heard is enough": Mutant("S15", "one-way links count as links", Hearing, "two_way", _heard_is_enough),
+    "unreliable twice": Mutant(
+        "M1", "repeated datagrams are delivered again", UnreliableStreams, "is_new", _always(True)
+    ),
+    "reliable needs commit": Mutant(
+        "M2", "reliable messages above a hole are dropped", Order, "_survives", _reliable_needs_commit, 5
+    ),
+    "fifo like reliable": Mutant("M3", "fifo does not wait for its session", Order, "_early", _fifo_like_reliable),
+    "past not awaited": Mutant("M4", "agreed is stamped without its past", Order, "past_is_complete", _always(True)),
+    "token without stamp": Mutant(
+        "M5", "a stamp may fall below one already used", Ring, "accept", _token_without_stamp
+    ),
+    "delivered after a hole": Mutant(
+        "M5", "agreed does not wait for what is missing", Order, "line", _highest_frontier
+    ),
+    "announcement despite a gap": Mutant(
+        "M5", "an announcement counts before its bundles are here", SiteLog, "announce", _announce_despite_gap
+    ),
+    "safe at agreed": Mutant(
+        "M6", "safe does not wait for stability", Order, "safe_line", lambda right: lambda self: self.line()
+    ),
+    "one token's ARU": Mutant("M6", "one visit is trusted instead of two", floors.TwoVisits, "see", _one_visit, 20),
+    "fifo overtakes agreed": Mutant(
+        "M7", "agreed messages do not hold up their session", SessionOrder, "hold", _agreed_counts_as_done
+    ),
+}
+
+COMPANIONS: dict[str, Mutant] = {
+    "view id reused": Mutant("S3", "any proposal is accepted", Machine, "on_new_memb", _any_ballot),
+    "members whose DONE was heard": Mutant(
+        "S4", "remembers who was heard", Change, "everyone_is_done", _note_who_was_heard
+    ),
+    "heard is enough": Mutant("S15", "one daemon's word is enough", Hearing, "mutual", _one_word_is_enough),
+}
+"""Second halves of bugs that need two places."""

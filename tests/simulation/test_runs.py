@@ -1,0 +1,78 @@
+"""Seeded runs of whole clusters: repeatable, without a violation, and exercising what they should."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from covey.drivers.simulation.options import Asked
+from covey.drivers.simulation.probes import PROBES, Tally
+from covey.drivers.simulation.run import run_seed
+from covey.drivers.simulation.swarm import SeedReport, report_seed, run_swarm
+
+SWARM = range(5_000, 5_200)
+
+REGRESSIONS = {
+    15: "agreed was stamped without the past of what had come early (M4)",
+    34: "the same between sites",
+    44: "the same in one site, after lost packets",
+    52: "the same, seen at another receiver",
+    68: "a partition drawn while fewer than two daemons were up",
+}
+
+
+def _failures(report: SeedReport) -> str:
+    return "\n".join(f"{one.guarantee} {one.process}: {one.detail}" for one in report.violations)
+
+
+@pytest.mark.parametrize("seed", REGRESSIONS, ids=str)
+def test_seeds_that_once_failed(seed: int) -> None:
+    assert not _failures(report_seed(seed, Asked()))
+
+
+@pytest.mark.parametrize("sites", [2, 3, 4])
+def test_sites_of_one_daemon_each(sites: int) -> None:
+    for seed in range(900, 903):
+        report = report_seed(seed, Asked(sites=sites))
+        assert not _failures(report), f"covey sim run --seed {seed} --sites {sites}"
+
+
+@pytest.mark.slow
+def test_swarm_has_no_violation_and_reaches_every_floor() -> None:
+    tally = Tally()
+    for report in run_swarm(SWARM, Asked(), os.cpu_count() or 1):
+        assert not report.violations, f"covey sim run --seed {report.seed}\n{_failures(report)}"
+        tally.add(report.probes)
+    rare = [f"{probe.name}: {tally.share(probe):.0%} of {probe.floor:.0%}" for probe in tally.below_floor()]
+    assert not rare
+
+
+def test_every_probe_is_counted_somewhere() -> None:
+    assert {probe.name for probe in PROBES} == set(Tally().hits)
+
+
+def _digest_in_new_process(trace: Path, hash_seed: str) -> str:
+    command = [sys.executable, "-m", "covey", "sim", "run", "--seed", "11", "--trace", str(trace), "--json"]
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONHASHSEED": hash_seed}, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["violations"] == []
+    files = sorted(trace.iterdir())
+    assert files
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def test_trace_is_the_same_bytes_whatever_the_hash_seed(tmp_path: Path) -> None:
+    assert _digest_in_new_process(tmp_path / "one", "1") == _digest_in_new_process(tmp_path / "two", "2")
+
+
+def test_what_is_read_back_from_disk_is_what_happened(tmp_path: Path) -> None:
+    in_memory, on_disk = run_seed(3), run_seed(3, trace=tmp_path / "trace")
+    assert in_memory.events == on_disk.events
+    assert in_memory.verdicts == on_disk.verdicts

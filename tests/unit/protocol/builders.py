@@ -1,0 +1,121 @@
+"""Small values for tests of the protocol: lives, bundles, frames, and what one daemon's parts share.
+
+What a call does not say is filled in as a correct daemon would write it, so each test spells out only what it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from covey.config import Cluster, Settings, one_site
+from covey.ids import Ballot, Instant, Life
+from covey.protocol.clock import StampClock
+from covey.protocol.deadlines import DeadlineTable
+from covey.protocol.effects import Effect, Send
+from covey.protocol.kit import Kit
+from covey.protocol.membership.gathering import STATES
+from covey.protocol.states import State
+from covey.protocol.values import Announcement, Bundle, Count, Payload, Service, SiteDeclaration
+from covey.protocol.wire.codec import Codec
+from covey.protocol.wire.frames import Alive, Frame, Heard
+
+A, B, C, D = (Life(rank, 1) for rank in range(4))
+VIEW = Ballot(7, 0, 1)
+OTHER_VIEW = Ballot(9, 1, 1)
+NO_VIEW = Ballot(0, 0, 0)
+
+
+def bundle(
+    number: int,
+    stamp: int | None = None,
+    *,
+    site: int = 0,
+    origin: Life = A,
+    session: int = 1,
+    place: int | None = None,
+    service: Service = Service.AGREED,
+    fragment: int = 0,
+    fragments: int = 1,
+    groups: tuple[str, ...] = (),
+    payload: Payload = b"",
+) -> Bundle:
+    """A bundle whose stamp is ten times its number, and whose place is its number, unless said otherwise."""
+    return Bundle(
+        site=site,
+        number=number,
+        stamp=10 * number if stamp is None else stamp,
+        origin=origin,
+        session=session,
+        session_seq=number,
+        count=1,
+        place=number if place is None else place,
+        service=service,
+        fragment=fragment,
+        fragments=fragments,
+        groups=groups,
+        payload=payload,
+    )
+
+
+def fragments_of(first: int, parts: Iterable[bytes], *, service: Service, origin: Life = A) -> list[Bundle]:
+    """One message cut into bundles with consecutive numbers and places."""
+    cut = list(parts)
+    return [
+        bundle(first + at, service=service, origin=origin, fragment=at, fragments=len(cut), payload=part)
+        for at, part in enumerate(cut)
+    ]
+
+
+def held(
+    site: int = 0,
+    *,
+    low: int = 0,
+    gap_free: int = 0,
+    frontier: int = 0,
+    extras: tuple[tuple[int, int], ...] = (),
+    announcements: tuple[Announcement, ...] = (),
+) -> SiteDeclaration:
+    """What a daemon declares of one site."""
+    return SiteDeclaration(site, low, gap_free, frontier, extras, announcements)
+
+
+def alive(
+    number: int = 1,
+    *,
+    state: State = State.SEG,
+    active: bool = False,
+    leader: int = -1,
+    view: Ballot = NO_VIEW,
+    members: tuple[Life, ...] = (),
+    promised: Ballot | None = None,
+    counter: int = 1,
+    hears: Iterable[Heard] = (),
+) -> Alive:
+    return Alive(
+        number=number,
+        state=STATES.index(state),
+        active=active,
+        leader=leader,
+        view=view,
+        members=members,
+        promised=view if promised is None else promised,
+        counter=counter,
+        heard=tuple(hears),
+    )
+
+
+def kit(me: Life = A, cluster: Cluster | None = None, settings: Settings | None = None) -> Kit:
+    cluster = cluster or one_site(4)
+    codec = Codec(cluster.name, cluster.digest(), me)
+    clock = StampClock(Instant(0, 0), ahead_max_us=60_000_000)
+    return Kit(me, cluster, settings or Settings(), codec, clock, Count(), DeadlineTable())
+
+
+def codec_of(life: Life, cluster: Cluster) -> Codec:
+    """What another daemon of the cluster encodes with."""
+    return Codec(cluster.name, cluster.digest(), life)
+
+
+def frames_in(effects: Iterable[Effect], codec: Codec) -> list[Frame]:
+    """All frames among the effects, in order."""
+    return [codec.decode(effect.data).frame for effect in effects if isinstance(effect, Send)]

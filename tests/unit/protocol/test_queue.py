@@ -1,0 +1,145 @@
+"""What waits to be stamped: bounded in bytes, cut into fragments, begun again when the view ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from covey.protocol.transport.queue import SubmitQueue, Waiting
+from covey.protocol.values import Bundle, Service
+from tests.unit.protocol.builders import B
+
+BUNDLE_BYTES = 4
+
+
+def make_queue(*payloads: bytes, bytes_max: int = 100, session: int = 1) -> SubmitQueue:
+    queue = SubmitQueue(B, site=2, bytes_max=bytes_max, bundle_bytes=BUNDLE_BYTES)
+    for seq, payload in enumerate(payloads, start=1):
+        put(queue, payload, seq=seq, session=session)
+    return queue
+
+
+def put(queue: SubmitQueue, payload: bytes, *, seq: int = 1, session: int = 1, count: int = 1) -> None:
+    queue.put(Waiting(session, seq, count, Service.AGREED, ("room",), payload))
+
+
+def take_all(queue: SubmitQueue) -> list[Bundle]:
+    taken = []
+    while len(queue):
+        taken.append(queue.take(len(taken) + 1, 10 * len(taken) + 10)[0])
+        queue.check()
+    return taken
+
+
+def test_a_small_message_is_one_bundle_with_all_that_was_said() -> None:
+    queue = make_queue()
+    put(queue, b"abc", seq=70, session=3, count=5)
+    taken, whole = queue.take(9, 1_000)
+    assert taken == Bundle(2, 9, 1_000, B, 3, 70, 5, 1, Service.AGREED, 0, 1, ("room",), b"abc")
+    assert whole == b"abc"
+    assert len(queue) == 0
+
+
+def test_a_large_message_is_cut_and_completed_by_its_last_fragment() -> None:
+    queue = make_queue(b"abcdefghi")
+    taken = [queue.take(number, number) for number in (1, 2, 3)]
+    assert [(one.fragment, one.fragments, one.place, one.payload) for one, _ in taken] == [
+        (0, 3, 1, b"abcd"),
+        (1, 3, 2, b"efgh"),
+        (2, 3, 3, b"i"),
+    ]
+    assert [whole for _, whole in taken] == [None, None, b"abcdefghi"]
+
+
+@pytest.mark.parametrize(("size", "fragments"), [(0, 1), (1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
+def test_a_message_has_as_many_fragments_as_it_needs(size: int, fragments: int) -> None:
+    assert len(take_all(make_queue(bytes(size)))) == fragments
+
+
+def test_places_count_within_each_session() -> None:
+    queue = make_queue()
+    for session in (1, 2, 1, 1, 2):
+        put(queue, b"x", session=session)
+    assert [(one.session, one.place) for one in take_all(queue)] == [(1, 1), (2, 1), (1, 2), (1, 3), (2, 2)]
+
+
+def test_the_size_of_the_next_bundle_is_known_beforehand() -> None:
+    queue = make_queue(b"abcde", b"")
+    sizes = []
+    while len(queue):
+        sizes.append(queue.peek_size())
+        queue.take(1, 1)
+    assert sizes == [4, 1, 1]
+    assert queue.peek_size() == 0
+
+
+def test_the_service_of_the_next_bundle_is_known_beforehand() -> None:
+    queue = make_queue(b"x")
+    assert queue.next_service() is Service.AGREED
+    queue.take(1, 1)
+    assert queue.next_service() is None
+
+
+# --- the bound
+
+
+def test_there_is_room_up_to_the_bound_and_no_more() -> None:
+    queue = make_queue(bytes(6_000), bytes_max=10_000)
+    assert queue.has_room(bytes(3_000))
+    assert not queue.has_room(bytes(4_001))
+
+
+def test_taking_a_message_makes_room() -> None:
+    queue = make_queue(b"xxxx", bytes(9_000), bytes_max=9_500)
+    assert not queue.has_room(bytes(9_000))
+    take_all(queue)
+    assert queue.bytes_waiting == 0
+    assert queue.has_room(bytes(9_000))
+
+
+def test_room_is_made_only_when_the_whole_message_is_stamped() -> None:
+    queue = make_queue(bytes(2 * BUNDLE_BYTES))
+    waiting = queue.bytes_waiting
+    queue.take(1, 1)
+    assert queue.bytes_waiting == waiting
+
+
+def test_an_empty_queue_has_room_for_one_message_of_any_size() -> None:
+    queue = make_queue(bytes_max=8)
+    assert queue.has_room(bytes(1_000))
+    put(queue, bytes(1_000))
+    queue.check()
+    assert not queue.has_room(b"x")
+
+
+def test_messages_without_bytes_fill_the_queue_too() -> None:
+    queue = make_queue(bytes_max=1_000)
+    for _ in range(10_000):
+        if not queue.has_room(b""):
+            break
+        put(queue, b"")
+    assert not queue.has_room(b"")
+
+
+# --- a new view
+
+
+def test_a_message_begun_in_one_view_starts_again_in_the_next() -> None:
+    queue = make_queue(b"abcdefghi")
+    queue.take(1, 1)
+    queue.take(2, 2)
+    queue.start_view()
+    assert [(one.fragment, one.payload) for one in take_all(queue)] == [(0, b"abcd"), (1, b"efgh"), (2, b"i")]
+
+
+def test_places_count_anew_in_each_view() -> None:
+    queue = make_queue(b"a", b"b")
+    queue.take(1, 1)
+    queue.start_view()
+    assert [one.place for one in take_all(queue)] == [1]
+
+
+def test_what_waits_stays_in_order_across_views() -> None:
+    queue = make_queue(b"abcde", b"f")
+    queue.take(1, 1)
+    queue.start_view()
+    assert [one.payload for one in take_all(queue)] == [b"abcd", b"e", b"f"]

@@ -1,0 +1,226 @@
+"""The token ring of a site: who may send, what is repeated, and how an idle token rests."""
+
+from __future__ import annotations
+
+import pytest
+
+from covey.config import Settings
+from covey.protocol.deadlines import Deadline
+from covey.protocol.wire.frames import Data, Frame, Hurry, Parked, Token
+from tests.unit.protocol.ringhouse import SMALL, Member, RingHouse
+
+TOKEN_DEADLINES = (Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
+
+
+def losing(kind: type[Frame], to: int, times: int) -> RingHouse:
+    """A ring of three at rest that will lose the next frames of a kind to one member."""
+    house = RingHouse(3)
+    house.run()
+    lost = []
+
+    def loses(rank: int, frame: Frame) -> bool:
+        hit = rank == to and isinstance(frame, kind) and len(lost) < times
+        lost.extend([frame] if hit else [])
+        return hit
+
+    house.loses = loses
+    return house
+
+
+def at_rest(members: int = 3, settings: Settings = SMALL) -> RingHouse:
+    house = RingHouse(members, settings)
+    house.run()
+    return house
+
+
+def first_visit(waiting: int, settings: Settings = SMALL) -> tuple[Member, list[Frame]]:
+    """The lowest of three uses the first token with so much to send; returns what it sends, in order."""
+    member = Member((0, 1, 2), 0, settings)
+    member.waiting = waiting
+    sends = member.take(member.ring.first_token((0,), 0), b"", 0)
+    return member, [member.codec.decode(send.data).frame for send in sends]
+
+
+# --- sending
+
+
+@pytest.mark.parametrize("members", [2, 3, 5])
+def test_everything_sent_by_anyone_arrives_everywhere(members: int) -> None:
+    house = RingHouse(members)
+    for rank in range(members):
+        house.submit(rank, 10)
+    house.run()
+    assert [sorted(member.numbers) for member in house.members] == [list(range(1, 10 * members + 1))] * members
+
+
+def test_a_visit_sends_no_more_than_its_share() -> None:
+    _, frames = first_visit(waiting=50)
+    assert sum(isinstance(frame, Data) for frame in frames) == SMALL.ring_packets_per_visit
+
+
+def test_the_last_packets_of_a_visit_follow_the_token() -> None:
+    _, frames = first_visit(waiting=50)
+    assert [type(frame) for frame in frames] == [Data, Token, Data, Data]
+
+
+def test_a_token_names_the_packets_that_follow_it() -> None:
+    _, frames = first_visit(waiting=50)
+    (token,) = [frame for frame in frames if isinstance(frame, Token)]
+    assert (token.packet_seq, token.site_seq, token.number, token.flow) == (3, 3, 2, 3)
+
+
+def test_a_rotation_sends_no_more_than_its_share() -> None:
+    house = RingHouse(3)
+    for rank in range(3):
+        house.submit(rank, 30)
+    house.run()
+    flows = [token.flow for token in house.frames(Token) if isinstance(token, Token)]
+    assert max(flows) == SMALL.ring_packets_per_rotation
+
+
+def test_no_more_is_sent_while_a_member_has_nothing() -> None:
+    house = losing(Data, to=2, times=10_000)
+    house.submit(0, 50)
+    for _ in range(600):
+        house.hop()
+    assert max(house.members[0].numbers) == SMALL.ring_packets_unstable
+
+
+# --- packets
+
+
+def test_a_lost_packet_is_asked_for_and_sent_again() -> None:
+    house = losing(Data, to=2, times=1)
+    house.submit(0, 3)
+    house.run()
+    assert sorted(house.members[2].numbers) == [1, 2, 3]
+    assert sum(member.count.get("packet retransmitted", 0) for member in house.members) == 1
+
+
+def test_a_packet_is_handed_up_once() -> None:
+    member, _ = first_visit(waiting=0)
+    _, (data, *_) = first_visit(waiting=1)
+    assert isinstance(data, Token)
+    _, frames = first_visit(waiting=3)
+    packet = frames[0]
+    assert isinstance(packet, Data)
+    assert [len(member.ring.on_data(packet, b"")) for _ in range(2)] == [1, 0]
+    assert sum(member.count.values()) == 1
+
+
+def test_a_packet_far_beyond_the_window_is_dropped_and_counted() -> None:
+    member, _ = first_visit(waiting=0)
+    far = Data(member.ring.view, 1, 2 * SMALL.ring_packets_unstable + 1, ())
+    assert member.ring.on_data(far, b"") == ()
+    assert sum(member.count.values()) == 1
+
+
+# --- the token
+
+
+def test_a_repeated_token_is_ignored() -> None:
+    house = at_rest()
+    house.submit(0, 1)
+    passed = [data for to, data in house.under_way if to == 1][-1:]
+    house.run()
+    before = [list(member.accepted) for member in house.members]
+    house.under_way = [(1, data) for data in passed]
+    house.run()
+    assert [member.accepted for member in house.members] == before
+
+
+def test_a_token_that_was_lost_is_repeated_by_its_last_sender() -> None:
+    house = losing(Token, to=2, times=3)
+    house.submit(0, 2)
+    house.run()
+    assert house.members[1].count["token resent"] == 3
+    assert sorted(house.members[2].numbers) == [1, 2]
+
+
+def test_a_packet_of_a_later_turn_shows_that_the_token_has_arrived() -> None:
+    member, _ = first_visit(waiting=0)
+    member.ring.on_turn_seen(1, member.deadlines)
+    assert member.deadlines.is_set(Deadline.TOKEN_RESEND)
+    member.ring.on_turn_seen(2, member.deadlines)
+    assert not member.deadlines.is_set(Deadline.TOKEN_RESEND)
+    assert member.deadlines.is_set(Deadline.TOKEN_LOST)
+
+
+def test_whoever_passed_the_token_waits_for_it() -> None:
+    member, _ = first_visit(waiting=1)
+    assert all(member.deadlines.is_set(deadline) for deadline in TOKEN_DEADLINES)
+
+
+# --- rest
+
+
+def test_an_idle_token_is_parked_at_one_member_and_nobody_waits() -> None:
+    house = at_rest()
+    assert len(house.holders()) == 1
+    assert [member.deadlines.next_us() for member in house.members] == [None] * 3
+
+
+def test_whoever_holds_the_parked_token_sends_at_once() -> None:
+    house = at_rest()
+    (holder,) = house.holders()
+    house.submit(holder, 1)
+    assert house.members[holder].numbers == [1]
+
+
+def test_hurry_makes_a_parked_token_go_on() -> None:
+    house = at_rest()
+    (holder,) = house.holders()
+    house.submit((holder + 1) % 3, 1)
+    assert len(house.frames(Hurry)) == 1
+    house.run()
+    assert [member.numbers for member in house.members] == [[1]] * 3
+
+
+def test_hurry_is_repeated_until_it_is_heard() -> None:
+    house = at_rest()
+    (holder,) = house.holders()
+    house.loses = lambda to, frame: to == holder and isinstance(frame, Hurry) and len(house.frames(Hurry)) < 4
+    house.submit((holder + 1) % 3, 1)
+    house.run()
+    assert len(house.frames(Hurry)) == 4
+    assert [member.numbers for member in house.members] == [[1]] * 3
+
+
+def test_a_parked_token_answers_the_repetition_of_a_token() -> None:
+    house = RingHouse(3)
+    last_passed = None
+    while not house.holders():
+        tokens = [data for _, data in house.under_way if isinstance(house.members[0].codec.decode(data).frame, Token)]
+        last_passed = tokens[-1] if tokens else last_passed
+        house.hop()
+    (holder,) = house.holders()
+    house.under_way.clear()
+    assert last_passed is not None
+    house.under_way.append((holder, last_passed))
+    house.hop()
+    assert {to for to, data in house.under_way} == {0, 1, 2} - {holder}
+    assert all(isinstance(house.members[0].codec.decode(data).frame, Parked) for _, data in house.under_way)
+
+
+def test_who_missed_that_the_token_was_parked_asks_for_it() -> None:
+    house = RingHouse(3)
+    house.loses = lambda to, frame: isinstance(frame, Parked) and len(house.frames(Parked)) == 1
+    house.run()
+    assert len(house.frames(Parked)) > 1
+    assert len(house.holders()) == 1
+
+
+def test_a_word_of_an_older_parking_is_ignored() -> None:
+    member, _ = first_visit(waiting=0)
+    member.ring.on_parked(Parked(member.ring.view, 1), member.deadlines)
+    assert member.deadlines.is_set(Deadline.TOKEN_LOST)
+    member.ring.on_parked(Parked(member.ring.view, 2), member.deadlines)
+    assert not member.deadlines.is_set(Deadline.TOKEN_LOST)
+
+
+def test_what_everyone_has_is_known_after_the_ring_came_to_rest() -> None:
+    house = at_rest()
+    house.submit(1, 7)
+    house.run()
+    assert [member.ring.line_everywhere.usable for member in house.members] == [7, 7, 7]
+    assert [member.ring.received_everywhere[0].usable for member in house.members] == [7, 7, 7]
