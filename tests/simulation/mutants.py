@@ -264,7 +264,7 @@ def _heard_is_enough(right: Any) -> Any:
 
 
 def _highest_frontier(right: Any) -> Any:
-    return lambda self: max(max(log.frontier for log in self.logs.values()), self._highest)
+    return lambda self: max(*(log.frontier for log in self.logs.values()), self._highest)
 
 
 def _one_word_is_enough(right: Any) -> Any:

@@ -43,19 +43,19 @@ class Change:
     def is_done_here(self) -> bool:
         return self.kit.me in self._done
 
-    def start(self, now_us: int) -> list[Effect]:
-        return self._say_state(self._others()) + self._look(now_us)
+    def start(self) -> list[Effect]:
+        return self._say_state(self._others()) + self._look()
 
     # --- frames
 
-    def on_state_trans(self, sender: Life, frame: StateTrans, now_us: int) -> list[Effect]:
+    def on_state_trans(self, sender: Life, frame: StateTrans) -> list[Effect]:
         if self.kit.me in frame.have:
             self._has_ours.add(sender)
         if sender in self._declared:
             return []
         self._declared[sender] = frame.declaration
         self.kit.clock.see(frame.declaration.high)
-        return self._look(now_us)
+        return self._look()
 
     def on_want(self, sender: Life, frame: Want) -> list[Effect]:
         """A co-mover asks for bundles; answer what we hold, in datagrams of moderate size."""
@@ -77,7 +77,7 @@ class Change:
             effects.append(self._send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
         return effects
 
-    def on_resend(self, frame: Resend, now_us: int) -> list[Effect]:
+    def on_resend(self, frame: Resend) -> list[Effect]:
         before = len(self._missing)
         for bundle in frame.bundles:
             self._take(bundle)
@@ -85,7 +85,7 @@ class Change:
             return []
         if self._missing and self._asked & set(self._missing):
             return []
-        return self._look(now_us)
+        return self._look()
 
     def _take(self, bundle: Bundle) -> None:
         held_by = self._missing.pop((bundle.site, bundle.number), None)
@@ -111,7 +111,7 @@ class Change:
 
     # --- progress
 
-    def _look(self, now_us: int) -> list[Effect]:
+    def _look(self) -> list[Effect]:
         """Plan when all have declared, ask for what is missing, say when nothing is."""
         if len(self._declared) < len(self.attempt.members):
             return []

@@ -19,7 +19,7 @@ from .change import Change
 from .clock import StampClock
 from .deadlines import Deadline, DeadlineTable
 from .effects import Deliver, Effect, Installed, Notice, Refused, Send, Signal, Stopped
-from .inputs import Datagram, Input, PeerRefused, Stop, Submit
+from .inputs import Datagram, Input, PeerRefused, Submit
 from .kit import Kit
 from .membership.machine import Machine
 from .operation import Operation
@@ -119,16 +119,16 @@ class Engine:
             return self._on_submit(one, now_us)
         if isinstance(one, PeerRefused):
             return self.machine.on_peer_refused(one.rank, now_us) + self._carry_out(now_us)
-        return self._on_stop(one, now_us)
+        return self._on_stop(now_us)
 
     def _on_datagram(self, data: bytes, tokens: list[Token], now_us: int) -> list[Effect]:
         try:
             sender, frame = self.kit.codec.decode(data)
-            if sender.rank >= len(self.kit.cluster.daemons):
-                raise FrameError("unknown daemon", f"number {sender.rank}")
             if sender.rank == self.kit.me.rank:
                 self.kit.count.add("frame dropped: our own, retransmitted")
                 return []
+            if sender.rank >= len(self.kit.cluster.daemons):
+                return self._reject(FrameError("unknown daemon", f"number {sender.rank}"))
             if isinstance(frame, Token):
                 tokens.append(frame)
                 return []
@@ -170,7 +170,7 @@ class Engine:
             return "an unreliable message must fit one bundle" if too_large else ""
         return "" if self._queue.has_room(submit.payload) else "the send queue is full"
 
-    def _on_stop(self, stop: Stop, now_us: int) -> list[Effect]:
+    def _on_stop(self, now_us: int) -> list[Effect]:
         self._stopping = True
         self.kit.deadlines.set_if_clear(Deadline.GOODBYE, now_us + self.kit.settings.goodbye_wait_ms * 1_000)
         return []
@@ -212,7 +212,7 @@ class Engine:
             effects = machine.on_refuse(frame, now_us)
         else:
             assert isinstance(frame, Goodbye)
-            effects = machine.on_goodbye(sender, frame, now_us)
+            effects = machine.on_goodbye(sender, now_us)
         return effects
 
     def _on_alive(self, sender: Life, frame: Alive | Join, now_us: int) -> list[Effect]:
@@ -229,12 +229,12 @@ class Engine:
         if change is None or frame.attempt != change.attempt.ballot or sender not in change.attempt.members:
             return self._on_other_attempt(sender, frame)
         if isinstance(frame, StateTrans):
-            return change.on_state_trans(sender, frame, now_us)
+            return change.on_state_trans(sender, frame)
         if isinstance(frame, Want):
             return change.on_want(sender, frame)
         if isinstance(frame, Resend):
             self.machine.extend_attempt(now_us)
-            return change.on_resend(frame, now_us)
+            return change.on_resend(frame)
         return change.on_done(sender, frame)
 
     def _on_other_attempt(self, sender: Life, frame: StateTrans | Want | Resend | Done) -> list[Effect]:
@@ -276,7 +276,7 @@ class Engine:
         if isinstance(frame, Parked):
             return operation.on_parked(frame, now_us)
         assert isinstance(frame, Hurry)
-        return operation.on_hurry(frame, now_us)
+        return operation.on_hurry(now_us)
 
     def _progress(self, now_us: int) -> list[Effect]:
         return self.operation.progress(now_us) if not self.operation.order.frozen else []
@@ -329,7 +329,7 @@ class Engine:
                 self._commit = frozenset([self.kit.me])
             self.change = Change(self.kit, attempt, self.operation, self._commit)
             self.kit.deadlines.set(Deadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
-            effects += self.change.start(now_us)
+            effects += self.change.start()
         change = self.change
         if change is None:
             return effects

@@ -20,7 +20,7 @@ from .transport.queue import SubmitQueue
 from .transport.unreliable import UnreliableStreams
 from .values import Announcement, Delivery, Service
 from .wire.codec import PACKET_OVERHEAD, encode_bundle
-from .wire.frames import Announce, Data, Hurry, Parked, Token, Unreliable
+from .wire.frames import Announce, Data, Parked, Token, Unreliable
 
 _BUNDLE_HEADROOM = 160
 """More than any bundle header: used to guess how many packets the next bundle needs."""
@@ -162,7 +162,7 @@ class Operation:
         self.ring.on_parked(frame, self.kit.deadlines)
         return self.send_waiting(now_us)
 
-    def on_hurry(self, frame: Hurry, now_us: int) -> list[Effect]:
+    def on_hurry(self, now_us: int) -> list[Effect]:
         if self.ring is None:
             return self._misdirected()
         return self._use_token(self.ring, now_us) if self.ring.resume() is not None else []
@@ -236,10 +236,9 @@ class Operation:
         self.order.stability.raise_line(mesh.site, line)
         for site, log in self.order.logs.items():
             self.order.stability.raise_received(mesh.site, site, log.gap_free)
-        if line > before and self.order.has_unstable():
-            self.kit.deadlines.set_if_clear(
-                Deadline.ANNOUNCE, now_us + self.kit.settings.announce_interval_ms * 1_000
-            ) if self.others else None
+        if self.others and line > before and self.order.has_unstable():
+            interval_us = self.kit.settings.announce_interval_ms * 1_000
+            self.kit.deadlines.set_if_clear(Deadline.ANNOUNCE, now_us + interval_us)
 
     def _deliveries(self, deliveries: Iterable[Delivery]) -> list[Effect]:
         return [Deliver(self.view, bundle, payloads) for bundle, payloads in deliveries]

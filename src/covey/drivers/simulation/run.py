@@ -55,11 +55,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     faults = Faults(world, random, options.kinds)
     workload = Workload(world, random, options.rate_per_second)
     for rank in range(len(options.cluster.daemons)):
-
-        def start(rank=rank) -> None:
-            return faults.start(rank)  # type: ignore[misc]
-
-        world.at(random.randrange(200 * MS), start)
+        world.at(random.randrange(200 * MS), partial(faults.start, rank))
         world.play(workload.script(rank))
     world.play(faults.split_and_merge(int(random.uniform(0.5, 2.0) * SECOND)))
     world.play(faults.trouble())

@@ -35,7 +35,7 @@ def report_seed(seed: int, asked: Asked, trace: Path | None = None) -> SeedRepor
     """Run a seed. A broken invariant or any other exception is a failure of the run, reported like a violation."""
     try:
         result = run_seed(seed, asked, trace)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever a run dies of is what the report is for
         where = traceback.extract_tb(error.__traceback__)[-1]
         detail = f"{type(error).__name__}: {error} at {Path(where.filename).name}:{where.lineno} {where.line}"
         return SeedReport(seed, 0, [Violated("invariant", "", detail)], {}, frozenset())

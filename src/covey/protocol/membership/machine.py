@@ -19,7 +19,7 @@ from covey.protocol.deadlines import Deadline
 from covey.protocol.effects import Effect, Entered, Send
 from covey.protocol.kit import Kit
 from covey.protocol.states import TRANSITIONS, Reason, State
-from covey.protocol.wire.frames import Alive, Frame, Goodbye, Join, NewMemb, Refuse
+from covey.protocol.wire.frames import Alive, Frame, Join, NewMemb, Refuse
 
 from .gathering import STATES, free_clique, to_propose
 from .hearing import Hearing, News
@@ -221,7 +221,7 @@ class Machine:
             return self.lost(Reason.ATTEMPT_REFUSED, "", now_us)
         return []
 
-    def on_goodbye(self, sender: Life, frame: Goodbye, now_us: int) -> list[Effect]:
+    def on_goodbye(self, sender: Life, now_us: int) -> list[Effect]:
         """A member leaves in good order: the lowest of the others proposes the view without it at once."""
         if not self.hearing.hint_gone(sender, Reason.PEER_GOODBYE):
             return []

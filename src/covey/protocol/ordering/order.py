@@ -65,8 +65,8 @@ class Order:
     def past_is_complete(self) -> bool:
         """Whether everything that may have happened before what was delivered early is here (rule R8).
 
-        Only then may a causal or stronger message be stamped: the daemon will have to deliver it itself, and must not do
-        so without its past. While it waits, nothing of others comes early, so the wait ends.
+        Only then may a causal or stronger message be stamped: the daemon will have to deliver it itself, and must not
+        do so without its past. While it waits, nothing of others comes early, so the wait ends.
         """
         self.hold_early = self.early_high > self.line()
         return not self.hold_early
