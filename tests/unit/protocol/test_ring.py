@@ -99,10 +99,7 @@ def test_a_lost_packet_is_asked_for_and_sent_again() -> None:
 
 def test_a_packet_is_handed_up_once() -> None:
     member, _ = first_visit(waiting=0)
-    _, (data, *_) = first_visit(waiting=1)
-    assert isinstance(data, Token)
-    _, frames = first_visit(waiting=3)
-    packet = frames[0]
+    _, (packet, *_) = first_visit(waiting=3)
     assert isinstance(packet, Data)
     assert [len(member.ring.on_data(packet, b"")) for _ in range(2)] == [1, 0]
     assert sum(member.count.values()) == 1
