@@ -142,6 +142,7 @@ def lan(daemons: int = 5) -> Settings:
         follow_slack_ms=base.follow_slack_ms * stretch,
         attempt_timeout_ms=base.attempt_timeout_ms * stretch,
         exchange_resend_ms=base.exchange_resend_ms * stretch,
+        token_resend_ms=base.token_resend_ms * stretch,
         token_lost_ms=base.token_lost_ms * stretch,
     )
 

@@ -18,7 +18,6 @@ import pytest
 from covey.config import Cluster, DaemonConfig
 from covey.drivers.live.cluster import LiveError, LocalCluster, free_ports
 from covey.drivers.simulation.checkers import check
-from covey.trace.reading import read_rows
 
 pytestmark = pytest.mark.live
 
@@ -44,7 +43,7 @@ def finish_and_check(cluster: LocalCluster) -> None:
     cluster.calm()
     cluster.wait_for_traffic(30)
     assert cluster.finish(), "the daemons did not come to rest"
-    verdicts = {verdict.guarantee: verdict for verdict in check(read_rows(cluster.trace))}
+    verdicts = {verdict.guarantee: verdict for verdict in check(cluster.rows())}
     violations = [str(one) for verdict in verdicts.values() for one in verdict.violations]
     assert not violations, "\n".join(violations)
     assert not [name for name in PUT_TO_THE_TEST if verdicts[name].premises == 0], "guarantees without a case"
@@ -70,7 +69,7 @@ def test_a_killed_daemon_is_left_out_and_merged_again(tmp_path: Path) -> None:
             "b": ("a", "b"),
         }
         finish_and_check(cluster)
-        crashes = [row for row in read_rows(cluster.trace) if row.event == "crash"]
+        crashes = [row for row in cluster.rows() if row.event == "crash"]
         assert [row.name for row in crashes] == ["c"]
 
 

@@ -31,7 +31,7 @@ from covey.protocol.states import Reason
 from covey.protocol.transport.unreliable import UnreliableStreams
 from covey.protocol.values import Announcement, Bundle, Declaration, Delivery, Position, Service
 from covey.protocol.wire.codec import read_bundle
-from covey.protocol.wire.frames import Data, Frame, NewMemb, Token, Unreliable
+from covey.protocol.wire.frames import Data, NewMemb, Token, Unreliable
 
 
 class Mutant(NamedTuple):
@@ -160,14 +160,14 @@ def _rest_after_view(engine: Engine, change: Change, effects: list[Effect]) -> l
 
 
 def _new_data_in_old_view(right: Any) -> Any:
-    def on_view_frame(self: Engine, view: Ballot, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
+    def on_view_frame(self: Engine, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect]:
         early: list[Effect] = []
-        if self.change is not None and view == self.change.attempt.ballot and isinstance(frame, Data):
+        if self.change is not None and frame.view == self.change.attempt.ballot and isinstance(frame, Data):
             for chunk in frame.chunks:
                 if chunk.pieces == 1:
                     bundle = read_bundle(memoryview(chunk.data))
                     early.append(Deliver(self.machine.view, bundle, (bundle.payload,)))
-        return early + right(self, view, frame, data, now_us)  # type: ignore[no-any-return]
+        return early + right(self, sender, frame, data, now_us)  # type: ignore[no-any-return]
 
     return on_view_frame
 
@@ -237,13 +237,13 @@ def _one_visit(right: Any) -> Any:
 
 
 def _accept_when_frozen(right: Any) -> Any:
-    def on_view_frame(self: Engine, view: Ballot, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
-        if view == self.machine.view and isinstance(frame, Data) and self.operation.order.frozen:
+    def on_view_frame(self: Engine, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect]:
+        if frame.view == self.machine.view and isinstance(frame, Data) and self.operation.order.frozen:
             self.operation.order.frozen = False
             effects = self.operation.on_data(frame, data, now_us)
             self.operation.order.frozen = True
             return effects
-        return right(self, view, frame, data, now_us)  # type: ignore[no-any-return]
+        return right(self, sender, frame, data, now_us)  # type: ignore[no-any-return]
 
     return on_view_frame
 

@@ -84,7 +84,6 @@ def _perform(directory: Path, stage: Stage, seconds: float) -> bool:
     from covey.drivers.live.acts import LOAD_PER_SECOND, Step, play
     from covey.drivers.live.cluster import LocalCluster
     from covey.drivers.simulation.checkers import check
-    from covey.trace.reading import read_rows
 
     with LocalCluster(directory, run="demo", load=LOAD_PER_SECOND, seed=1) as cluster, stage.busy():
         for told in play(cluster, seconds):
@@ -92,7 +91,7 @@ def _perform(directory: Path, stage: Stage, seconds: float) -> bool:
                 stage.step(told)
             else:
                 stage.view(told)
-        rows = list(read_rows(cluster.trace))
+        rows = cluster.rows()
         verdicts = check(rows)
     stage.verdicts(verdicts, len(rows))
     return all(verdict.holds for verdict in verdicts)

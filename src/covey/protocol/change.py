@@ -9,7 +9,7 @@ Invariants: C1 only bundles of the declared union are taken; C2 DONE is sent onl
 
 from __future__ import annotations
 
-from covey.ids import Life
+from covey.ids import INFINITE, Life
 
 from .deadlines import Deadline
 from .effects import Effect, Send
@@ -19,6 +19,9 @@ from .operation import Operation
 from .ordering.recovery import Plan, holders, make_plan, missing
 from .values import Bundle, Declaration
 from .wire.frames import Done, Frame, Resend, StateTrans, Want
+
+AHEAD_MAX = 1_000_000
+"""Bundles of one site that a co-mover can be ahead of us: more than any window allows."""
 
 
 class Change:
@@ -53,9 +56,23 @@ class Change:
             self._has_ours.add(sender)
         if sender in self._declared:
             return []
+        if not self._is_possible(frame.declaration):
+            self.kit.count.add("declaration dropped: impossible")
+            return []
         self._declared[sender] = frame.declaration
         self.kit.clock.see(frame.declaration.high)
         return self._look()
+
+    def _is_possible(self, theirs: Declaration) -> bool:
+        """Of our own view, a declaration is about the same sites and within what the windows allow."""
+        if theirs.high >= INFINITE:
+            return False
+        if theirs.view != self._old.view:
+            return True
+        mine = {entry.site: entry for entry in self._declaration.sites}
+        return [entry.site for entry in theirs.sites] == list(mine) and all(
+            0 <= entry.low <= entry.gap_free <= mine[entry.site].gap_free + AHEAD_MAX for entry in theirs.sites
+        )
 
     def on_want(self, sender: Life, frame: Want) -> list[Effect]:
         """A co-mover asks for bundles; answer what we hold, in datagrams of moderate size."""

@@ -46,6 +46,8 @@ from .wire.frames import (
     Want,
 )
 
+ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Token
+
 
 class Engine:
     def __init__(self, cluster: Cluster, me: Life, settings: Settings, start: Instant, seed: int) -> None:
@@ -74,12 +76,12 @@ class Engine:
         if self._stopped:
             return effects
         now_us = now.mono_us
-        tokens: list[Token] = []
+        tokens: list[tuple[Life, Token]] = []
         for one in inputs:
             effects += self._take(one, tokens, now_us)
         effects += self._progress(now_us)
-        for token in tokens:
-            effects += self._on_view_frame(token.view, token, b"", now_us)
+        for sender, token in tokens:
+            effects += self._on_view_frame(sender, token, b"", now_us)
         for deadline in self.kit.deadlines.due(now_us):
             if self.kit.deadlines.take(deadline, now_us):
                 effects += self._on_deadline(deadline, now_us) + self._carry_out(now_us)
@@ -112,7 +114,7 @@ class Engine:
 
     # --- inputs
 
-    def _take(self, one: Input, tokens: list[Token], now_us: int) -> list[Effect]:
+    def _take(self, one: Input, tokens: list[tuple[Life, Token]], now_us: int) -> list[Effect]:
         if isinstance(one, Datagram):
             return self._on_datagram(one.data, tokens, now_us)
         if isinstance(one, Submit):
@@ -121,7 +123,7 @@ class Engine:
             return self.machine.on_peer_refused(one.rank, now_us) + self._carry_out(now_us)
         return self._on_stop(now_us)
 
-    def _on_datagram(self, data: bytes, tokens: list[Token], now_us: int) -> list[Effect]:
+    def _on_datagram(self, data: bytes, tokens: list[tuple[Life, Token]], now_us: int) -> list[Effect]:
         try:
             sender, frame = self.kit.codec.decode(data)
             if sender.rank == self.kit.me.rank:
@@ -130,7 +132,7 @@ class Engine:
             if sender.rank >= len(self.kit.cluster.daemons):
                 return self._reject(FrameError("unknown daemon", f"number {sender.rank}"))
             if isinstance(frame, Token):
-                tokens.append(frame)
+                tokens.append((sender, frame))
                 return []
             return self._on_frame(sender, frame, data, now_us)
         except FrameError as error:
@@ -194,10 +196,7 @@ class Engine:
 
     def _on_frame(self, sender: Life, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
         if isinstance(frame, Data | Unreliable | Announce | Parked | Hurry):
-            if sender not in self.machine.members and frame.view == self.machine.view:
-                self.kit.count.add("frame dropped: sender is not a member")
-                return []
-            return self._on_view_frame(frame.view, frame, data, now_us)
+            return self._on_view_frame(sender, frame, data, now_us)
         if isinstance(frame, StateTrans | Want | Resend | Done):
             return self._on_attempt_frame(sender, frame, now_us) + self._carry_out(now_us)
         return self._on_membership_frame(sender, frame, now_us) + self._carry_out(now_us)
@@ -246,13 +245,13 @@ class Engine:
         self.kit.count.add("older attempt dropped" if older else "attempt frame dropped: not ours")
         return []
 
-    def _on_view_frame(self, view: Ballot, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
+    def _on_view_frame(self, sender: Life, frame: ViewFrame, data: bytes, now_us: int) -> list[Effect]:
         effects: list[Effect] = []
         change = self.change
-        if change is not None and view == change.attempt.ballot:
+        if change is not None and frame.view == change.attempt.ballot and sender in change.attempt.members:
             change.everyone_is_done()
             effects = self._carry_out(now_us)
-        if view != self.machine.view:
+        if frame.view != self.machine.view or sender not in self.machine.members:
             self.kit.count.add("frame dropped: of another view")
             return effects
         if isinstance(frame, Data):
@@ -265,7 +264,7 @@ class Engine:
             return effects
         return effects + self._on_working_view_frame(frame, now_us)
 
-    def _on_working_view_frame(self, frame: Frame, now_us: int) -> list[Effect]:
+    def _on_working_view_frame(self, frame: ViewFrame, now_us: int) -> list[Effect]:
         operation = self.operation
         if isinstance(frame, Token):
             return operation.on_token(frame, now_us)
@@ -320,12 +319,12 @@ class Engine:
         """Begin, drop or complete the exchange that membership's attempt asks for."""
         effects: list[Effect] = []
         attempt = self.machine.attempt
-        if self.machine.active is False and self.operation.members:
+        if not self.machine.active:
             self._quieten()
         if attempt is None:
             self.change = None
         elif self.change is None or self.change.attempt != attempt:
-            if self.operation.order.frozen is False:
+            if not self.operation.order.frozen:
                 self._commit = frozenset([self.kit.me])
             self.change = Change(self.kit, attempt, self.operation, self._commit)
             self.kit.deadlines.set(Deadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from covey.ids import Ballot, Life
+from covey.ids import INFINITE, Ballot, Life
 
 from .deadlines import Deadline
-from .effects import Deliver, Effect, Send, Stamped
+from .effects import Deliver, Effect, Notice, Send, Stamped
 from .kit import Kit
 from .links.mesh import Mesh
 from .links.ring import Ring, Visit
@@ -18,7 +18,7 @@ from .ordering.order import Order
 from .transport.packing import Packer, Reassembly
 from .transport.queue import SubmitQueue
 from .transport.unreliable import UnreliableStreams
-from .values import Announcement, Delivery, Service
+from .values import Announcement, Bundle, Delivery, Service
 from .wire.codec import PACKET_OVERHEAD, encode_bundle
 from .wire.frames import Announce, Data, Parked, Token, Unreliable
 
@@ -41,6 +41,7 @@ class Operation:
         self.ring = Ring(view, ring, kit.me.rank, kit.settings, kit.codec, kit.count) if len(ring) > 1 else None
         self.mesh = Mesh(view, kit.site, self.others, high, kit.settings) if self.ring is None else None
         self._high = high
+        self._far_ahead: set[int] = set()
         self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
         queue.start_view()
 
@@ -106,7 +107,7 @@ class Operation:
     # --- the ring
 
     def on_token(self, token: Token, now_us: int) -> list[Effect]:
-        if self.ring is None:
+        if self.ring is None or {site for site, _ in token.received_floors} != set(self.order.logs):
             return self._misdirected()
         if not self.ring.accept(token, self.kit.deadlines):
             return list[Effect](self.ring.on_duplicate(token))
@@ -148,9 +149,9 @@ class Operation:
         effects: list[Effect] = []
         for chunk in chunks:
             bundle = self._reassembly.add(chunk)
-            if bundle is None:
+            if bundle is None or not self._is_ours(bundle):
                 continue
-            self._see_stamp(bundle.stamp, bundle.origin, now_us)
+            effects += self._see_stamp(bundle.stamp, bundle.origin.rank, now_us)
             effects += self._deliveries(self.order.add(bundle))
         if chunks and self.mesh is not None:
             self.mesh.want_announcement(now_us, self.kit.deadlines)
@@ -177,9 +178,9 @@ class Operation:
     # --- announcements between sites
 
     def on_announce(self, frame: Announce, now_us: int) -> list[Effect]:
-        if self.mesh is None or frame.site not in self.order.logs:
+        if self.mesh is None or frame.site not in self.order.logs or frame.last >= INFINITE:
             return self._misdirected()
-        self._see_stamp(frame.last - 1, None, now_us)
+        effects = self._see_stamp(frame.last - 1, self._daemon_of(frame.site), now_us)
         self.order.announce(frame.site, Announcement(frame.number, frame.last))
         stability = self.order.stability
         stability.raise_line(frame.site, frame.line)
@@ -188,7 +189,7 @@ class Operation:
                 stability.raise_received(frame.site, source, number)
         if not frame.quiet:
             self.mesh.want_announcement(now_us, self.kit.deadlines)
-        return self.send_waiting(now_us)
+        return effects + self.send_waiting(now_us)
 
     def send_announcement(self, now_us: int) -> list[Effect]:
         if self.mesh is None or not self.others:
@@ -210,6 +211,8 @@ class Operation:
         return [*effects, Deliver(self.view, bundle, (bundle.payload,))]
 
     def on_unreliable(self, frame: Unreliable) -> list[Effect]:
+        if not self._is_ours(frame.bundle):
+            return []
         if not self.unreliable.is_new(frame.bundle):
             self.kit.count.add("unreliable dropped: duplicate")
             return []
@@ -243,10 +246,25 @@ class Operation:
     def _deliveries(self, deliveries: Iterable[Delivery]) -> list[Effect]:
         return [Deliver(self.view, bundle, payloads) for bundle, payloads in deliveries]
 
-    def _see_stamp(self, stamp: int, origin: Life | None, now_us: int) -> None:
-        if self.kit.clock.is_far_ahead(stamp, now_us):
-            self.kit.count.add(f"stamp far ahead: {self.kit.name(origin.rank) if origin else 'announcement'}")
+    def _is_ours(self, bundle: Bundle) -> bool:
+        """A bundle of somebody who is not a member cannot be."""
+        if bundle.origin in self.members and bundle.stamp < INFINITE:
+            return True
+        self.kit.count.add("bundle dropped: impossible")
+        return False
+
+    def _daemon_of(self, site: int) -> int:
+        return next(life.rank for life in self.members if self.kit.site_of(life) == site)
+
+    def _see_stamp(self, stamp: int, rank: int, now_us: int) -> list[Effect]:
+        """Our clock follows every stamp; a clock that is far ahead is named to the operator, once a view."""
+        far = self.kit.clock.is_far_ahead(stamp, now_us)
         self.kit.clock.see(stamp)
+        if not far or rank in self._far_ahead:
+            return []
+        self._far_ahead.add(rank)
+        self.kit.count.add("stamp far ahead")
+        return [Notice(f"the clock of {self.kit.name(rank)} is far ahead of ours: set it right, it delays everyone")]
 
     def _misdirected(self) -> list[Effect]:
         self.kit.count.add("frame dropped: not for this kind of view")

@@ -66,6 +66,7 @@ class Member:
             return self.visit(now_us)
         elif isinstance(frame, Parked):
             self.ring.on_parked(frame, self.deadlines)
+            return self.send(0, now_us) if self.waiting else []
         elif isinstance(frame, Hurry) and self.ring.resume() is not None:
             return self.visit(now_us)
         return []

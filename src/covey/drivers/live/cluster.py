@@ -240,6 +240,13 @@ class LocalCluster:
             child.close_input()
             child.wait_for_end()
 
+    def rows(self) -> list[Row]:
+        """The trace so far. LiveError: rows were lost, and half a trace must not be judged as if it were all."""
+        rows = list(read_rows(self.trace))
+        if any(row.event == "gap" for row in rows):
+            raise LiveError(f"{self.trace} lacks rows: is the disk full? Free some space and run again")
+        return rows
+
     def _come_to_rest(self, within_s: float) -> bool:
         deadline = time.monotonic() + within_s
         still: dict[str, int] = {}
@@ -261,7 +268,7 @@ class LocalCluster:
         if not killed:
             return
         last: dict[str, Row] = {}
-        for row in read_rows(self.trace):
+        for row in self.rows():
             if row.process in killed and (row.process not in last or row.index > last[row.process].index):
                 last[row.process] = row
         with SegmentWriter(self.trace, "supervisor") as writer:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import msgspec
 
 from covey.config import Settings
-from covey.ids import Ballot
+from covey.ids import INFINITE, Ballot
 from covey.protocol.deadlines import Deadline, DeadlineTable
 from covey.protocol.effects import Send
 from covey.protocol.values import Count
@@ -94,6 +94,9 @@ class Ring:
         """Whether this token is ours to handle: neither a repetition nor one we hold."""
         if token.number <= self.number:
             self._count.add("token dropped: duplicate")
+            return False
+        if token.packet_seq - self.have_to > 2 * self._settings.ring_packets_unstable or token.stamp >= INFINITE:
+            self._count.add("token dropped: impossible")
             return False
         self.number = token.number
         self.holding = token

@@ -25,7 +25,8 @@ class UnreliableStreams:
     def is_new(self, bundle: Bundle) -> bool:
         highest, mask = self._seen.get(bundle.key, (0, 0))
         if bundle.place > highest:
-            mask = (mask << (bundle.place - highest) | 1) & ((1 << WINDOW) - 1)
+            shift = min(bundle.place - highest, WINDOW)
+            mask = (mask << shift | 1) & ((1 << WINDOW) - 1)
             self._seen[bundle.key] = (bundle.place, mask)
             return True
         bit = 1 << (highest - bundle.place)

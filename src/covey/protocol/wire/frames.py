@@ -37,7 +37,7 @@ class Alive(Control, frozen=True):
     """I am here; this is my state, and whom I hear."""
 
     number: int
-    state: int
+    state: Annotated[int, Meta(ge=0, le=5)]
     active: bool
     """The view is working: its token circulates."""
     leader: int
