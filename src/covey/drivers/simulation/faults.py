@@ -55,6 +55,8 @@ class Faults:
         actions: list[Callable[[], None]] = [self._partition, self._heal]
         if "one_way" in self.kinds:
             actions += [self._one_way, self._one_way]
+        if "flap" in self.kinds:
+            actions += [self._flap]
         if "crash" in self.kinds:
             actions += [self._crash, self._crash_while_sending, self._crash_while_sending, self._restart_one]
         if "stop" in self.kinds:
@@ -88,6 +90,25 @@ class Faults:
         ranks = [node.rank for node in self.world.living()]
         if len(ranks) > 1:
             self.world.network.cut(*self.random.sample(ranks, 2))
+
+    def _flap(self) -> None:
+        """A link that comes and goes, faster than anybody can follow."""
+        ranks = [node.rank for node in self.world.living()]
+        if len(ranks) > 1:
+            one, other = self.random.sample(ranks, 2)
+            self.world.play(self._flapping(one, other))
+
+    def _flapping(self, one: int, other: int) -> Script:
+        period = self.random.choice((40 * MS, 150 * MS, 400 * MS))
+        for _ in range(self.random.randint(3, 12)):
+            if not self.running:
+                return
+            self.world.network.cut(one, other)
+            self.world.network.cut(other, one)
+            yield period
+            self.world.network.mend(self.world.now, one, other)
+            self.world.network.mend(self.world.now, other, one)
+            yield period
 
     def _victim(self) -> Node | None:
         living = [node for node in self.world.living() if not node.dying]

@@ -66,12 +66,15 @@ class Network:
                     self.cuts.add((one, other))
 
     def heal(self, now: int) -> None:
-        """All cuts end. What the reliable links held arrives now, in any order."""
-        self.cuts.clear()
-        for (_, to), held in sorted(self._held.items()):
-            for data in held:
-                self.arrive(now + self._delay(), to, data)
-        self._held.clear()
+        """All cuts end."""
+        for source, to in sorted(self.cuts):
+            self.mend(now, source, to)
+
+    def mend(self, now: int, source: int, to: int) -> None:
+        """One cut ends. What a reliable link held arrives now, in any order."""
+        self.cuts.discard((source, to))
+        for data in self._held.pop((source, to), []):
+            self.arrive(now + self._delay(), to, data)
 
     def forget(self, rank: int) -> None:
         """A daemon crashed: its reliable links end, with what they held."""

@@ -20,6 +20,7 @@ FAULT_KINDS = (
     "tail",
     "bandwidth",
     "one_way",
+    "flap",
     "crash",
     "stop",
     "pause",
