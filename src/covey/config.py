@@ -8,6 +8,7 @@ Out:  `Cluster` and `Settings`, frozen; every daemon of a cluster must have the 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 import msgspec
 
@@ -161,3 +162,20 @@ def wan() -> Settings:
         hold_down_ms=300,
         goodbye_wait_ms=600,
     )
+
+
+def loopback(daemons: int = 5) -> Settings:
+    """Settings for daemons on one machine: large datagrams, short waits."""
+    return msgspec.structs.replace(
+        lan(daemons),
+        packet_bytes=60_000,
+        bundle_bytes=50_000,
+        ring_packets_per_visit=10,
+        ring_packets_per_rotation=24,
+        ring_packets_unstable=60,
+        ring_packets_after_token=2,
+    )
+
+
+PRESETS: dict[str, Callable[[int], Settings]] = {"loopback": loopback, "lan": lan, "wan": lambda _: wan()}
+"""By name, for the number of daemons."""

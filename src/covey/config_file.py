@@ -1,0 +1,160 @@
+"""`covey.toml`: the configuration of a cluster as a file, the same file at every daemon.
+
+In:        a path.  Out: a `Configuration`, checked; or a ConfigError that names file, line and remedy.
+Not here:  what the values mean (config.py, docs/configuration.md).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from .config import PRESETS, Cluster, DaemonConfig, Settings
+from .errors import ConfigError
+
+Preset = Literal["loopback", "lan", "wan"]
+Checked = TypeVar("Checked")
+
+
+class Document(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The file as it is written."""
+
+    cluster: str
+    daemon: list[DaemonConfig]
+    preset: Preset = "loopback"
+    allow_unsealed: bool = False
+    settings: dict[str, Any] = {}
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """Everything a daemon needs to know."""
+
+    path: Path
+    cluster: Cluster
+    settings: Settings
+    allow_unsealed: bool
+
+    @property
+    def unsealed_hosts(self) -> list[str]:
+        """Hosts that others can reach, where datagrams are not protected."""
+        return sorted({daemon.host for daemon in self.cluster.daemons if not is_loopback(daemon.host)})
+
+
+def load(path: Path) -> Configuration:
+    """Read and check a configuration file."""
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist: make one with `covey init`, or name yours with --config") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from None
+    return parse(text, path)
+
+
+def parse(text: str, path: Path) -> Configuration:
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: this is not TOML: {error}") from None
+    document = _checked(raw, Document, text, path, "")
+    _check_settings_names(document, text, path)
+    base = PRESETS[document.preset](len(document.daemon))
+    fields = msgspec.structs.asdict(base) | document.settings
+    try:
+        settings = _checked(fields, Settings, text, path, "settings")
+        cluster = Cluster(document.cluster, tuple(document.daemon))
+    except ConfigError as error:
+        prefix = "" if str(error).startswith(str(path)) else f"{path}: "
+        raise ConfigError(f"{prefix}{error}") from None
+    configuration = Configuration(path, cluster, settings, document.allow_unsealed)
+    _check_hosts(configuration, text)
+    return configuration
+
+
+def _checked(raw: Any, kind: type[Checked], text: str, path: Path, table: str) -> Checked:
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$")
+        location = f"{table}{where.rstrip('`')}".lstrip(".")
+        name = re.search(r"field `(\w+)`", what)
+        line = line_of(text, location, name.group(1) if name else "")
+        raise ConfigError(f"{path}{line}: {location + ': ' if location else ''}{what}{_remedy(what)}") from None
+
+
+def _remedy(what: str) -> str:
+    if "unknown field" in what:
+        return "; docs/configuration.md lists every field: correct the name or remove it"
+    if "missing required field" in what:
+        return "; add it, or compare with what `covey init` writes"
+    return "; docs/configuration.md says what it may be"
+
+
+def _check_settings_names(document: Document, text: str, path: Path) -> None:
+    for name in document.settings:
+        if name not in Settings.__struct_fields__:
+            line = line_of(text, f"settings.{name}", name)
+            raise ConfigError(f"{path}{line}: settings has no field {name!r}{_remedy('unknown field')}")
+
+
+def _check_hosts(configuration: Configuration, text: str) -> None:
+    """Until datagrams are sealed, whoever can reach a port can speak for a daemon."""
+    for index, daemon in enumerate(configuration.cluster.daemons):
+        line = line_of(text, f"daemon[{index}].port", "port")
+        if not 0 < daemon.port < 65_536:
+            raise ConfigError(
+                f"{configuration.path}{line}: daemon {daemon.name!r} has port {daemon.port}: write 1 to 65535"
+            )
+        if not is_loopback(daemon.host) and not configuration.allow_unsealed:
+            line = line_of(text, f"daemon[{index}].host", "host")
+            raise ConfigError(
+                f"{configuration.path}{line}: daemon {daemon.name!r} has host {daemon.host!r}, which others can reach, and "
+                "datagrams are not sealed yet: write 127.0.0.1, or `allow_unsealed = true` on a network you trust"
+            )
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def line_of(text: str, location: str, name: str) -> str:
+    """Where in the file a value stands, as `:LINE`; empty if it cannot be told.
+
+    >>> line_of('cluster = "x"\\n[[daemon]]\\nname = "a"\\n[[daemon]]\\nname = "b"\\nport = 1\\n', 'daemon[1].port', '')
+    ':6'
+    """
+    keys = re.findall(r"\w+", location)
+    table, index = (keys[0], int(keys[1]) if len(keys) > 1 and keys[1].isdigit() else 0) if keys else ("", 0)
+    wanted = name or (keys[-1] if keys else "")
+    headers = [at for at, line in enumerate(text.splitlines()) if re.match(rf"\s*\[+{table}\]+", line)] if table else []
+    start = headers[index] if index < len(headers) else 0
+    for at, line in enumerate(text.splitlines()[start:], start=start):
+        if at > start and headers and line.lstrip().startswith("["):
+            break
+        if re.match(rf"\s*{wanted}\s*=", line):
+            return f":{at + 1}"
+    return f":{start + 1}" if headers else ""
+
+
+def render(cluster: Cluster, preset: Preset) -> str:
+    """A file that `load` reads back."""
+    lines = [
+        "# The configuration of a Covey cluster: the same file at every daemon.",
+        f'cluster = "{cluster.name}"',
+        f'preset = "{preset}"        # loopback, lan or wan: how patient daemons are; see docs/configuration.md',
+        "",
+        "# [settings]              # any single setting, for example:",
+        "# peer_timeout_ms = 600",
+    ]
+    for daemon in cluster.daemons:
+        lines += ["", "[[daemon]]", f'name = "{daemon.name}"', f"site = {daemon.site}"]
+        lines += [f'host = "{daemon.host}"', f"port = {daemon.port}"]
+    return "\n".join(lines) + "\n"
