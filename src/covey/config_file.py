@@ -113,8 +113,8 @@ def _check_hosts(configuration: Configuration, text: str) -> None:
         if not is_loopback(daemon.host) and not configuration.allow_unsealed:
             line = line_of(text, f"daemon[{index}].host", "host")
             raise ConfigError(
-                f"{configuration.path}{line}: daemon {daemon.name!r} has host {daemon.host!r}, which others can reach, and "
-                "datagrams are not sealed yet: write 127.0.0.1, or `allow_unsealed = true` on a network you trust"
+                f"{configuration.path}{line}: daemon {daemon.name!r} has host {daemon.host!r}, which others can "
+                "reach, and datagrams are not sealed yet: write 127.0.0.1, or `allow_unsealed = true` on a network you trust"
             )
 
 
@@ -126,10 +126,10 @@ def is_loopback(host: str) -> bool:
 
 
 def line_of(text: str, location: str, name: str) -> str:
-    """Where in the file a value stands, as `:LINE`; empty if it cannot be told.
+    r"""Where in the file a value stands, as `:LINE`; empty if it cannot be told.
 
-    >>> line_of('cluster = "x"\\n[[daemon]]\\nname = "a"\\n[[daemon]]\\nname = "b"\\nport = 1\\n', 'daemon[1].port', '')
-    ':6'
+    >>> line_of('cluster = "x"\n[[daemon]]\nname = "a"\n[[daemon]]\nport = 1\n', 'daemon[1].port', '')
+    ':5'
     """
     keys = re.findall(r"\w+", location)
     table, index = (keys[0], int(keys[1]) if len(keys) > 1 and keys[1].isdigit() else 0) if keys else ("", 0)

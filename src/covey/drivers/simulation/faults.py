@@ -100,14 +100,15 @@ class Faults:
 
     def _flapping(self, one: int, other: int) -> Script:
         period = self.random.choice((40 * MS, 150 * MS, 400 * MS))
-        for _ in range(self.random.randint(3, 12)):
+        network = self.world.network
+        for turn in range(2 * self.random.randint(3, 12)):
             if not self.running:
-                return
-            self.world.network.cut(one, other)
-            self.world.network.cut(other, one)
-            yield period
-            self.world.network.mend(self.world.now, one, other)
-            self.world.network.mend(self.world.now, other, one)
+                return  # Connectivity is final now.
+            for source, to in ((one, other), (other, one)):
+                if turn % 2 == 0:
+                    network.cut(source, to)
+                else:
+                    network.mend(self.world.now, source, to)
             yield period
 
     def _victim(self) -> Node | None:
