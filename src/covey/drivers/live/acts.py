@@ -6,6 +6,7 @@ Not here:  how they are shown (cli/demo.py), judgement of the trace (simulation/
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -114,9 +115,10 @@ def play(cluster: LocalCluster, seconds: float) -> Iterator[Told]:
     yield PROLOGUE
     for act in _ACTS:
         yield Step(act.name, act.text, act.since)
+        begun = time.time_ns()
         at = act.do(cluster)
         cluster.wait_for_view(*act.then)
-        for view in cluster.views_since(at):
+        for view in cluster.views_since(begun):
             yield _shown(act.name, view, at)
         if act is _ACTS[-1]:
             cluster.calm()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -124,7 +125,10 @@ class LocalCluster:
         """SIGTERM, and wait for the orderly end; the wall clock just before."""
         child = self.child(name)
         at = child.terminate()
-        code = child.wait_for_end()
+        try:
+            code = child.wait_for_end()
+        except subprocess.TimeoutExpired:
+            raise LiveError(f"{name} was asked to stop and did not: {child.situation()}") from None
         if code != 0:
             raise LiveError(f"{name} was asked to stop and ended with code {code}: {child.last_words()}")
         return at

@@ -30,7 +30,7 @@ from .endpoint import Endpoint
 from .load import Load
 
 DATAGRAMS_PER_STEP_MAX: Final = 2_000
-"""More than a socket buffer of the usual size holds, so that D2 is true of a long pause too."""
+"""More full datagrams than the socket buffer holds, so that D2 is true of a long pause too."""
 
 REFUSAL_FRESH_US: Final = 20_000
 """A refusal comes within a round trip of the datagram that met a closed port. Later, a new life may have that port."""

@@ -25,7 +25,7 @@ from covey.protocol.values import Count
 Address = tuple[str, int]
 
 DATAGRAM_BYTES_MAX: Final = 65_536
-SOCKET_BUFFER_BYTES: Final = 4 * 1024 * 1024
+SOCKET_BUFFER_BYTES: Final = 2 * 1024 * 1024
 """Asked for, not needed: it lets a paused daemon find on waking what was said meanwhile. The system may give less."""
 
 # Linux names that the socket module lacks: have errors of sent datagrams queued, each with the address it was sent to.

@@ -134,7 +134,7 @@ class Hearing:
         peer = self.peers.get(life.rank)
         if peer is None or peer.life != life:
             return False
-        peer.gone = reason
+        peer.gone = peer.gone or reason
         return True
 
     def suspect(self, life: Life) -> None:

@@ -6,6 +6,8 @@ from covey.ids import Life
 from covey.protocol.values import Bundle, Payload, Service, SessionKey
 
 WINDOW = 64
+SESSIONS_MAX = 100_000
+"""Sessions remembered in one view; the bundles of more count as lost."""
 
 
 class UnreliableStreams:
@@ -24,13 +26,15 @@ class UnreliableStreams:
 
     def is_new(self, bundle: Bundle) -> bool:
         highest, mask = self._seen.get(bundle.key, (0, 0))
+        if not highest and len(self._seen) >= SESSIONS_MAX:
+            return False
         if bundle.place > highest:
             shift = min(bundle.place - highest, WINDOW)
             mask = (mask << shift | 1) & ((1 << WINDOW) - 1)
             self._seen[bundle.key] = (bundle.place, mask)
             return True
-        bit = 1 << (highest - bundle.place)
-        if highest - bundle.place >= WINDOW or mask & bit:
+        distance = highest - bundle.place
+        if distance >= WINDOW or mask >> distance & 1:
             return False
-        self._seen[bundle.key] = (highest, mask | bit)
+        self._seen[bundle.key] = (highest, mask | 1 << distance)
         return True
