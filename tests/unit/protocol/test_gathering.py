@@ -151,10 +151,11 @@ def test_a_view_with_a_lower_member_than_the_gatherer_is_left_to_that_one() -> N
 
 
 def test_our_own_view_grows_by_whole_views_and_free_daemons() -> None:
-    crowd = Crowd().working(A, B, view=Ballot(6, 0, 1)).working(C, view=OLD).hear(D)
+    ours = Ballot(6, 0, 1)
+    crowd = Crowd().hear(B, state=State.OP, view=ours, members=(A, B)).working(C, view=OLD).hear(D)
     assert crowd.proposal(base=(A, B)) == [A, B, C, D]
 
 
 def test_a_stranger_that_one_of_our_view_does_not_hear_is_not_taken() -> None:
-    crowd = deaf_pair(B, C).working(B, view=Ballot(6, 0, 1)).hear(C, D)
+    crowd = deaf_pair(B, C).hear(B, state=State.OP, view=Ballot(6, 0, 1), members=(A, B)).hear(C, D)
     assert crowd.proposal(base=(A, B)) == [A, B, D]
