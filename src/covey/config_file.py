@@ -114,7 +114,8 @@ def _check_hosts(configuration: Configuration, text: str) -> None:
             line = line_of(text, f"daemon[{index}].host", "host")
             raise ConfigError(
                 f"{configuration.path}{line}: daemon {daemon.name!r} has host {daemon.host!r}, which others can "
-                "reach, and datagrams are not sealed yet: write 127.0.0.1, or `allow_unsealed = true` on a network you trust"
+                "reach, and datagrams are not sealed yet: write 127.0.0.1, or `allow_unsealed = true` if you trust "
+                "everyone on that network"
             )
 
 

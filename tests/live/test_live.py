@@ -12,10 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from covey.config import Cluster, DaemonConfig
+from covey.config_file import render
 from covey.drivers.live.cluster import LiveError, LocalCluster, free_ports
 from covey.drivers.simulation.checkers import check
 
@@ -128,16 +128,16 @@ def test_garbage_does_not_disturb(tmp_path: Path) -> None:
 
 def test_a_second_daemon_of_the_same_name_is_refused(tmp_path: Path) -> None:
     with started(tmp_path, seed=8) as cluster:
-        command = [sys.executable, "-m", "covey.drivers.live.daemon", "--cluster", str(cluster.file), "--name", "a"]
+        command = [sys.executable, "-m", "covey.drivers.live.daemon", "--config", str(cluster.file), "--name", "a"]
         second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
         assert second.returncode == 2
         assert "is it running already?" in second.stderr
 
 
 def test_another_host_than_loopback_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "cluster.json"
-    file.write_bytes(msgspec.json.encode(Cluster("x", (DaemonConfig("a", 0, "192.0.2.1", 4803),))))
-    command = [sys.executable, "-m", "covey.drivers.live.daemon", "--cluster", str(file), "--name", "a"]
+    file = tmp_path / "covey.toml"
+    file.write_text(render(Cluster("x", (DaemonConfig("a", 0, "192.0.2.1", 4803),)), "lan"))
+    command = [sys.executable, "-m", "covey.drivers.live.daemon", "--config", str(file), "--name", "a"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert ran.returncode == 2
     assert "write 127.0.0.1" in ran.stderr
@@ -147,9 +147,9 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
     cluster = Cluster(
         "x", tuple(DaemonConfig(name, 0, port=port) for name, port in zip("ab", free_ports(2), strict=True))
     )
-    file = tmp_path / "cluster.json"
-    file.write_bytes(msgspec.json.encode(cluster))
-    command = [sys.executable, "-m", "covey.drivers.live.daemon", "--cluster", str(file), "--name", "a"]
+    file = tmp_path / "covey.toml"
+    file.write_text(render(cluster, "loopback"))
+    command = [sys.executable, "-m", "covey.drivers.live.daemon", "--json", "--config", str(file), "--name", "a"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as daemon:
         assert daemon.stdout is not None
         assert b'"ready"' in daemon.stdout.readline()

@@ -90,7 +90,7 @@ class Engine:
     def next_deadline_us(self) -> int | None:
         return None if self._stopped else self.kit.deadlines.next_us()
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self, now_us: int) -> dict[str, Any]:
         """What a person wants to know about this daemon now."""
         machine = self.machine
         return {
@@ -100,7 +100,11 @@ class Engine:
             "reason": machine.reason.value,
             "view": str(machine.view),
             "members": [self.kit.name(life.rank) for life in machine.members],
+            "working": machine.active,
             "waiting_bytes": self._queue.bytes_waiting,
+            "link": self.operation.snapshot(),
+            "peers": machine.hearing.snapshot(now_us, self.kit.name),
+            "strangers": sorted(self._strangers),
             "count": dict(sorted(self.kit.count.items())),
         }
 

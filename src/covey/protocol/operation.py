@@ -270,6 +270,19 @@ class Operation:
         self.kit.count.add("frame dropped: not for this kind of view")
         return []
 
+    def snapshot(self) -> dict[str, object]:
+        """Where the token is as far as we know, and how full the windows are."""
+        order = self.order
+        common: dict[str, object] = {
+            "undelivered": order.undelivered,
+            "unstable": order.has_unstable(),
+            "line": order.line(),
+            "safe_line": order.safe_line(),
+        }
+        if self.ring is None:
+            return {"kind": "mesh"} | common
+        return {"kind": "ring"} | self.ring.snapshot() | common
+
     def check(self, full: bool) -> None:
         if self.ring is not None:
             self.ring.check()

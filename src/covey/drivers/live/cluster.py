@@ -21,9 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-import msgspec
-
 from covey.config import Cluster, DaemonConfig, one_site
+from covey.config_file import render
 from covey.errors import CoveyError
 from covey.trace.reading import read_rows
 from covey.trace.record import Row
@@ -66,8 +65,8 @@ class LocalCluster:
         names = [daemon.name for daemon in one_site(count).daemons]
         daemons = [DaemonConfig(name, 0, HOST, port) for name, port in zip(names, free_ports(count), strict=True)]
         self.cluster = Cluster(run, tuple(daemons))
-        self.file = directory / "cluster.json"
-        self.file.write_bytes(msgspec.json.format(msgspec.json.encode(self.cluster)))
+        self.file = directory / "covey.toml"
+        self.file.write_text(render(self.cluster, "loopback"))
 
     def __enter__(self) -> Self:
         return self
@@ -110,8 +109,8 @@ class LocalCluster:
     def _start(self, name: str) -> Child:
         assert all(child.name != name for child in self.living()), f"{name} is running"
         seed = self._seed * 1_000 + len(self._lives)
-        command = [sys.executable, "-m", "covey.drivers.live.daemon", "--control", "--name", name]
-        command += ["--cluster", str(self.file), "--trace", str(self.trace), "--run", self.run]
+        command = [sys.executable, "-m", "covey.drivers.live.daemon", "--json", "--control", "--name", name]
+        command += ["--config", str(self.file), "--trace", str(self.trace), "--run", self.run]
         command += ["--load", str(self._load), "--seed", str(seed)]
         child = Child(name, command, self.directory / f"{name}.log", self._changed)
         self._lives.append(child)

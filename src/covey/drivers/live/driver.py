@@ -1,6 +1,6 @@
 """One engine on one UDP socket: wait, drain, step, perform, for as long as the daemon lives.
 
-In:        a cluster, a life, settings; inputs from the program around it through `give`.
+In:        a configuration, a life; inputs from the program around it through `give`.
 Out:       datagrams; rows of the trace; every effect, in its order, to `observe`.
 Not here:  the process around it: arguments, signals, commands, printing (daemon.py).
 
@@ -19,7 +19,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from covey.config import Cluster, Settings
+from covey.config import Cluster
+from covey.config_file import Configuration
 from covey.ids import Instant, Life
 from covey.protocol.effects import Effect, Send, Stopped
 from covey.protocol.engine import Engine
@@ -52,10 +53,11 @@ class LiveDaemon:
     """Runs one life of one daemon. Other descriptors may be waited for in the same loop: see `watch`."""
 
     def __init__(
-        self, cluster: Cluster, me: Life, settings: Settings, seed: int, run: str, sink: Sink | None, observe: Observe
+        self, configuration: Configuration, me: Life, seed: int, run: str, sink: Sink | None, observe: Observe
     ) -> None:
-        self.endpoint = Endpoint(cluster, me.rank)
-        self.engine = Engine(cluster, me, settings, clock(), seed)
+        cluster = configuration.cluster
+        self.endpoint = Endpoint(cluster, me.rank, configuration.allow_unsealed)
+        self.engine = Engine(cluster, me, configuration.settings, clock(), seed)
         self.recorder = DaemonRecorder(run, cluster, me, sink) if sink is not None else None
         self.load: Load | None = None
         self.running = True

@@ -6,7 +6,7 @@ Not here:  what a datagram means (protocol/), when to read and write (driver.py)
 Invariants:
   E1  nothing here waits: a datagram that cannot be sent at once is lost, and counted
   E2  an error of the network is data: no method raises it once the socket is bound
-  E3  only loopback: until datagrams are sealed, whoever can reach the port can speak for a daemon
+  E3  only loopback, unless asked otherwise: until datagrams are sealed, whoever reaches the port can speak for a daemon
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _EXTENDED_ERROR: Final = struct.Struct("=IB")
 _ANCILLARY_BYTES: Final = 256
 
 
-def check_cluster(cluster: Cluster) -> None:
+def check_cluster(cluster: Cluster, allow_unsealed: bool = False) -> None:
     """ConfigError: this driver cannot run this cluster yet."""
     for daemon in cluster.daemons:
-        _address(daemon)
+        _address(daemon, allow_unsealed)
     if cluster.site_count > 1:
         raise ConfigError("several sites need links between sites, which live daemons lack: put all in one site")
 
@@ -46,10 +46,10 @@ def check_cluster(cluster: Cluster) -> None:
 class Endpoint:
     """The socket of one daemon; the address of a rank is fixed by the configuration."""
 
-    def __init__(self, cluster: Cluster, rank: int) -> None:
-        check_cluster(cluster)
+    def __init__(self, cluster: Cluster, rank: int, allow_unsealed: bool = False) -> None:
+        check_cluster(cluster, allow_unsealed)
         self.count = Count()
-        self._addresses = [_address(daemon) for daemon in cluster.daemons]
+        self._addresses = [_address(daemon, allow_unsealed) for daemon in cluster.daemons]
         self._ranks = {address: rank for rank, address in enumerate(self._addresses)}
         self._refused: list[int] = []
         self._socket = _bound(cluster.daemons[rank], self._addresses[rank])
@@ -132,16 +132,16 @@ def _says_refused(level: int, kind: int, data: bytes) -> bool:
     return (number, origin) == (errno.ECONNREFUSED, _ORIGIN_ICMP)
 
 
-def _address(daemon: DaemonConfig) -> Address:
+def _address(daemon: DaemonConfig, allow_unsealed: bool) -> Address:
     host = "127.0.0.1" if daemon.host == "localhost" else daemon.host
     try:
         loopback = ipaddress.IPv4Address(host).is_loopback
     except ipaddress.AddressValueError:
-        loopback = False
-    if not loopback:
+        raise ConfigError(f"daemon {daemon.name!r} has host {daemon.host!r}: write an IPv4 address") from None
+    if not loopback and not allow_unsealed:
         raise ConfigError(
             f"daemon {daemon.name!r} has host {daemon.host!r}, but datagrams are not sealed yet, and only loopback "
-            "is safe without: write 127.0.0.1"
+            "is safe without: write 127.0.0.1, or `allow_unsealed = true` on a network you trust"
         )
     if not 0 < daemon.port < 65_536:
         raise ConfigError(f"daemon {daemon.name!r} has port {daemon.port}: write a free one, 1024 to 65535")

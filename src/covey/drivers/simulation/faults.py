@@ -33,17 +33,23 @@ class Faults:
         """In every run: a partition that lasts until it is noticed, then a merge that lasts until it is done."""
         yield after_us
         for reaction, act in (("partition", self._partition), ("merge", self._heal)):
-            if not self.running:
-                return  # Connectivity is final now, and both reactions were seen.
+            if self._is_over():
+                return
             self.reactions.discard(reaction)
             act()
             yield self.random.randrange(50 * MS, 900 * MS)
             waited = 0
-            while self.running and reaction not in self.reactions and waited < 10 * SECOND:
+            while reaction not in self.reactions and waited < 10 * SECOND:
+                if self._is_over():
+                    return
                 waited += 50 * MS
                 if waited % (2 * SECOND) == 0:
                     act()  # Another fault may have undone it.
                 yield 50 * MS
+
+    def _is_over(self) -> bool:
+        """Connectivity is final now: no script may touch it any more."""
+        return not self.running
 
     def trouble(self) -> Script:
         """One fault after another, of the kinds this seed has."""

@@ -189,7 +189,7 @@ class Story:
 
     def do_show(self, *names: str) -> None:
         for name in names:
-            seen = self.world.nodes[self._rank(name)].engine.snapshot()
+            seen = self.world.nodes[self._rank(name)].engine.snapshot(0)
             self._said.append(f"{name} is in {seen['state']}: {seen['reason']}; view {{{' '.join(seen['members'])}}}")
 
     def do_count(self, *words: str) -> None:

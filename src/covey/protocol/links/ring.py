@@ -235,6 +235,14 @@ class Ring:
         deadlines.set_if_clear(Deadline.TOKEN_LOST, now_us + self._settings.token_lost_ms * 1_000)
         return [self._send(self._others, Hurry(self.view))]
 
+    def snapshot(self) -> dict[str, object]:
+        return {
+            "token": self.number,
+            "token_is_here": self.holding is not None,
+            "packets_kept": len(self._store),
+            "packets_unstable_max": self._settings.ring_packets_unstable,
+        }
+
     def check(self) -> None:
         assert self.have_to + 1 not in self._store, "R1"
         assert all(seq in self._store for seq in range(self._packets_everywhere.usable + 1, self.have_to + 1)), "R2"

@@ -11,6 +11,7 @@ and comes back in the same life was suspected falsely: its timeout doubles, and 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -126,6 +127,20 @@ class Hearing:
         if one == self.me.rank:
             return self.two_way(other, now_us)
         return self.two_way(one, now_us) and other in self.peers[one].two_way_ranks
+
+    def snapshot(self, now_us: int, name: Callable[[int], str]) -> list[dict[str, object]]:
+        """Each peer ever heard, for people."""
+        return [
+            {
+                "name": name(rank),
+                "boot": peer.life.boot,
+                "two_way": self.two_way(rank, now_us),
+                "silent_ms": (now_us - peer.heard_us) // 1_000,
+                "timeout_ms": self._timeout_us(rank) // 1_000,
+                "gone": peer.gone.value if peer.gone else None,
+            }
+            for rank, peer in sorted(self.peers.items())
+        ]
 
     # --- suspicion
 

@@ -104,6 +104,11 @@ class Order:
         for site, log in self.logs.items():
             log.discard(self.stability.received_by_all(site))
 
+    @property
+    def undelivered(self) -> int:
+        """Bundles that have not left the order."""
+        return len(self._heap)
+
     def has_unstable(self) -> bool:
         """Whether anything is not yet delivered here, or not yet known to be everywhere."""
         if self._heap or self._highest > self.safe_line():
