@@ -66,7 +66,8 @@ class SmallWorld:
         self.random = random = Random(seed)
         self.sites = [Site(number) for number in range(sites)]
         self.daemons = [
-            Daemon(rank, self.sites[rank // daemons_per_site], sites, random) for rank in range(sites * daemons_per_site)
+            Daemon(rank, self.sites[rank // daemons_per_site], sites, random)
+            for rank in range(sites * daemons_per_site)
         ]
         self.under_way: list[tuple[Daemon, Bundle | Announcement, int]] = []
         for _ in range(random.randrange(60)):
@@ -77,7 +78,9 @@ class SmallWorld:
 
     def _happen(self) -> None:
         daemon = self.random.choice(self.daemons)
-        happening = self.random.choice([self._stamp, self._announce, self._arrive, self._arrive, self._arrive, self._hear])
+        happening = self.random.choice(
+            [self._stamp, self._announce, self._arrive, self._arrive, self._arrive, self._hear]
+        )
         happening(daemon)
         daemon.in_view += daemon.order.deliver()
         daemon.order.discard()
@@ -242,9 +245,7 @@ def test_a_sender_delivers_all_its_own_messages(seed: int, sites: int, daemons_p
 
 @SHAPES
 @given(seed=SEED)
-def test_a_safe_message_before_the_signal_is_held_by_every_member(
-    seed: int, sites: int, daemons_per_site: int
-) -> None:
+def test_a_safe_message_before_the_signal_is_held_by_every_member(seed: int, sites: int, daemons_per_site: int) -> None:
     world = SmallWorld(seed, sites=sites, daemons_per_site=daemons_per_site)
     in_view = {mover.life: len(mover.in_view) for mover in world.movers}
     world.end()

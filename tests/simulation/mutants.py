@@ -272,8 +272,8 @@ def _one_word_is_enough(right: Any) -> Any:
 
 
 def _token_without_stamp(right: Any) -> Any:
-    def accept(self: Ring, token: Token, deadlines: DeadlineTable) -> bool:
-        return right(self, msgspec.structs.replace(token, stamp=0), deadlines)  # type: ignore[no-any-return]
+    def accept(self: Ring, token: Token, now_us: int, deadlines: DeadlineTable) -> bool:
+        return right(self, msgspec.structs.replace(token, stamp=0), now_us, deadlines)  # type: ignore[no-any-return]
 
     return accept
 

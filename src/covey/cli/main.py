@@ -6,7 +6,7 @@ import typer
 
 from covey import __version__
 
-from . import demo, sim, trace
+from . import bench, daemon, demo, sim, trace
 
 app = typer.Typer(
     name="covey",
@@ -16,6 +16,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
+app.command("init")(daemon.init)
+app.command("daemon")(daemon.daemon)
+app.command("up")(daemon.up)
+app.command("status")(daemon.status)
+app.add_typer(bench.app, name="bench")
 app.add_typer(sim.app, name="sim")
 app.add_typer(trace.app, name="trace")
 

@@ -109,7 +109,7 @@ class Operation:
     def on_token(self, token: Token, now_us: int) -> list[Effect]:
         if self.ring is None or {site for site, _ in token.received_floors} != set(self.order.logs):
             return self._misdirected()
-        if not self.ring.accept(token, self.kit.deadlines):
+        if not self.ring.accept(token, now_us, self.kit.deadlines):
             return list[Effect](self.ring.on_duplicate(token))
         return self._use_token(self.ring, now_us)
 

@@ -18,7 +18,11 @@ from covey.protocol.wire.frames import Chunk, Data, Frame, Hurry, Parked, Token
 from tests.unit.protocol.builders import VIEW
 
 SMALL = Settings(
-    ring_packets_per_visit=3, ring_packets_per_rotation=5, ring_packets_unstable=8, ring_packets_after_token=2
+    bundle_bytes=1_000,
+    ring_packets_per_visit=3,
+    ring_packets_per_rotation=5,
+    ring_packets_unstable=8,
+    ring_packets_after_token=2,
 )
 
 
@@ -60,7 +64,7 @@ class Member:
             self.ring.on_turn_seen(frame.turn, self.deadlines)
             self.numbers += [chunk.number for chunk in self.ring.on_data(frame, data)]
         elif isinstance(frame, Token):
-            if not self.ring.accept(frame, self.deadlines):
+            if not self.ring.accept(frame, now_us, self.deadlines):
                 return self.ring.on_duplicate(frame)
             self.accepted.append(frame.number)
             return self.visit(now_us)

@@ -65,6 +65,7 @@ def test_an_unknown_peer_is_not_two_way(listener: Listener) -> None:
 
 def test_a_number_counts_from_when_we_sent_it(listener: Listener) -> None:
     number = listener.hearing.next_number(0)
+    listener.hear(10, echo=number)
     listener.hear(TIMEOUT, echo=number)
     assert listener.hearing.two_way(B.rank, TIMEOUT)
     listener.hear(TIMEOUT + 1, echo=number)
@@ -229,6 +230,22 @@ def test_patience_shrinks_one_step_for_each_quiet_period(listener: Listener) -> 
         listener.hearing.decay(3 + period * DECAY)
         waits.append(listener.patience_us())
     assert waits == [TIMEOUT * growth for growth in (4, 2, 1, 1, 1)]
+
+
+def test_a_link_whose_numbers_come_back_late_is_given_more_time(listener: Listener) -> None:
+    number = listener.hearing.next_number(0)
+    listener.hear(TIMEOUT, echo=number)
+    assert listener.hearing.two_way(B.rank, TIMEOUT + 1)
+
+
+def test_the_time_given_to_a_slow_link_is_bounded(listener: Listener) -> None:
+    late, most = 3 * TIMEOUT, TIMEOUT * SETTINGS.peer_timeout_growth_max
+    for now in range(0, 20 * late, late):
+        number = listener.hearing.next_number(now)
+        listener.hear(now + late, echo=number)
+    last = listener.hearing.peers[B.rank].heard_us
+    assert listener.hearing.heard(last + late) != ()
+    assert listener.hearing.heard(last + most + 1) == ()
 
 
 def test_patience_does_not_shrink_before_its_time(listener: Listener) -> None:

@@ -61,6 +61,8 @@ class Ring:
         self._passed: bytes = b""
         self.holding: Token | None = None
         self._sent_last_visit = 0
+        self._passed_us = 0
+        self._rotation_us = 0
         self._packets_everywhere = TwoVisits()
         self.line_everywhere = TwoVisits()
         self.received_everywhere: dict[int, TwoVisits] = {}
@@ -90,7 +92,7 @@ class Ring:
         floor = Floor(0, NOBODY)
         return Token(self.view, 1, 0, floor, floor, tuple((site, floor) for site in sites), 0, stamp, 0, 0, ())
 
-    def accept(self, token: Token, deadlines: DeadlineTable) -> bool:
+    def accept(self, token: Token, now_us: int, deadlines: DeadlineTable) -> bool:
         """Whether this token is ours to handle: neither a repetition nor one we hold."""
         if token.number <= self.number:
             self._count.add("token dropped: duplicate")
@@ -98,6 +100,8 @@ class Ring:
         if token.packet_seq - self.have_to > 2 * self._settings.ring_packets_unstable or token.stamp >= INFINITE:
             self._count.add("token dropped: impossible")
             return False
+        if self._passed_us:
+            self._rotation_us += (now_us - self._passed_us - self._rotation_us) // 4
         self.number = token.number
         self.holding = token
         deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
@@ -190,12 +194,18 @@ class Ring:
         passed = msgspec.structs.replace(token, number=token.number + 1)
         self._passed = self._codec.encode(passed)
         deadlines.set(Deadline.TOKEN_RESEND, now_us + self._settings.token_resend_ms * 1_000)
-        deadlines.set(Deadline.TOKEN_LOST, now_us + self._settings.token_lost_ms * 1_000)
+        self._passed_us = now_us
+        deadlines.set(Deadline.TOKEN_LOST, now_us + self._lost_after_us())
         # Whoever missed that the token was parked asks for it in time.
-        deadlines.set(Deadline.HURRY, now_us + self._settings.token_lost_ms * 1_000 // 3)
+        deadlines.set(Deadline.HURRY, now_us + self._lost_after_us() // 3)
         after = min(len(packets), self._settings.ring_packets_after_token)
         before = len(packets) - after
         return [*packets[:before], Send((self._successor,), self._passed), *packets[before:]]
+
+    def _lost_after_us(self) -> int:
+        """At least the configured time; more where rotations take long; at most four times it."""
+        base = self._settings.token_lost_ms * 1_000
+        return min(max(base, 8 * self._rotation_us), 4 * base)
 
     def _park(self, token: Token) -> list[Send]:
         self.holding = token
@@ -219,6 +229,7 @@ class Ring:
     def on_parked(self, frame: Parked, deadlines: DeadlineTable) -> None:
         if frame.number >= self.number and self.holding is None:
             deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
+            self._passed_us = 0  # A parked token's way round says nothing about the ring.
 
     def resend_token(self, now_us: int, deadlines: DeadlineTable) -> list[Send]:
         if self.holding is not None or not self._passed:
@@ -232,7 +243,7 @@ class Ring:
         if self.holding is not None:
             return []
         deadlines.set(Deadline.HURRY, now_us + self._settings.hurry_ms * 1_000)
-        deadlines.set_if_clear(Deadline.TOKEN_LOST, now_us + self._settings.token_lost_ms * 1_000)
+        deadlines.set_if_clear(Deadline.TOKEN_LOST, now_us + self._lost_after_us())
         return [self._send(self._others, Hurry(self.view))]
 
     def snapshot(self) -> dict[str, object]:

@@ -5,7 +5,8 @@ Out:       `two_way`, the list of whom we hear for our own ALIVE, each peer's la
 Not here:  what to do about it (machine.py, gathering.py).
 
 A link is two-way when a number that we sent within the timeout comes back in the peer's list. A peer that was suspected
-and comes back in the same life was suspected falsely: its timeout doubles, and shrinks again slowly.
+and comes back in the same life was suspected falsely: its timeout doubles, and shrinks again slowly. The timeout also
+follows how long numbers take to come back, within stated bounds.
 """
 
 from __future__ import annotations
@@ -39,6 +40,16 @@ class Peer:
     echoed_us: int = _NEVER  # When we sent the newest number of ours that came back.
     gone: Reason | None = None  # Why this life is thought to be over; void once a later word of it arrives.
     two_way_ranks: frozenset[int] = frozenset()
+    # How old our numbers are when they come back: mean and mean deviation, smoothed. Includes the peer's own pace.
+    age_us: int = 0
+    age_deviation_us: int = 0
+
+    def note_age(self, age_us: int) -> None:
+        if not self.age_us:
+            self.age_us, self.age_deviation_us = age_us, age_us // 4
+            return
+        self.age_deviation_us += (abs(age_us - self.age_us) - self.age_deviation_us) // 8
+        self.age_us += (age_us - self.age_us) // 8
 
 
 @dataclass(slots=True)
@@ -91,7 +102,7 @@ class Hearing:
             peer = self.peers[sender.rank] = Peer(sender, alive, now_us)
             news = News.NEW_LIFE
         peer.two_way_ranks = frozenset(entry.rank for entry in alive.heard if entry.two_way)
-        self._note_echo(peer, alive)
+        self._note_echo(peer, alive, now_us)
         self._forgive(sender, now_us)
         return news
 
@@ -99,11 +110,13 @@ class Hearing:
         """A lower boot id is a delayed word of an earlier life, unless the later one has long fallen silent."""
         return sender.boot < peer.life.boot and now_us - peer.heard_us <= self._timeout_us(sender.rank)
 
-    def _note_echo(self, peer: Peer, alive: Alive) -> None:
+    def _note_echo(self, peer: Peer, alive: Alive, now_us: int) -> None:
         for entry in alive.heard:
             if entry.rank == self.me.rank and entry.boot == self.me.boot:
                 sent = next((at for number, at in reversed(self._sent) if number == entry.number), _NEVER)
-                peer.echoed_us = max(peer.echoed_us, sent)
+                if sent > peer.echoed_us:
+                    peer.echoed_us = sent
+                    peer.note_age(now_us - sent)
 
     # --- judgement
 
@@ -165,9 +178,14 @@ class Hearing:
         patience.suspected = None
 
     def _timeout_us(self, rank: int) -> int:
+        """At least the configured time; more on slow links and after false alarms; at most `growth_max` times it."""
         base = self.settings.peer_timeout_ms * 1_000
-        patience = self._patience.get(rank)
-        return base * patience.growth if patience is not None else base
+        peer, patience = self.peers.get(rank), self._patience.get(rank)
+        measured = 0
+        if peer is not None and peer.age_us:
+            measured = self.settings.alive_interval_ms * 1_000 + peer.age_us + 4 * peer.age_deviation_us
+        wanted = max(base, measured) * (patience.growth if patience is not None else 1)
+        return min(wanted, base * self.settings.peer_timeout_growth_max)
 
     def decay(self, now_us: int) -> None:
         """Patience shrinks again, one step for each quiet period."""

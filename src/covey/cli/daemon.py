@@ -1,0 +1,143 @@
+"""`covey init`, `covey daemon`, `covey up` and `covey status`: a cluster from its file to running daemons."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from covey.config_file import Configuration
+
+FAILED = 2
+DAEMON_MODULE = "covey.drivers.live.daemon"
+
+Config = Annotated[Path, typer.Option("--config", help="The configuration file.")]
+
+
+def init(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path("covey.toml"),
+    daemons: Annotated[int, typer.Option(min=1, max=100, help="How many daemons.")] = 3,
+    name: Annotated[str, typer.Option(help="Name of the cluster: daemons of another name are ignored.")] = "covey",
+    port: Annotated[int, typer.Option(min=1, max=65_000, help="UDP port of the first; the others follow.")] = 4_801,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+) -> None:
+    """Write a configuration for a cluster on this machine, to be edited."""
+    from covey.config import Cluster, DaemonConfig, daemon_name
+    from covey.config_file import parse, render
+
+    if path.exists() and not force:
+        _fail(f"{path} exists: name another file, or overwrite it with --force")
+    members = tuple(DaemonConfig(daemon_name(rank), 0, "127.0.0.1", port + rank) for rank in range(daemons))
+    text = render(Cluster(name, members), "loopback")
+    parse(text, path)
+    path.write_text(text)
+    typer.echo(f"{path} written: start its daemons with `covey daemon a --config {path}`, and so on")
+
+
+def daemon(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which daemon of the file this is.")],
+    config: Config = Path("covey.toml"),
+    trace: Annotated[Path | None, typer.Option(help="Write the event trace into this directory.")] = None,
+    run: Annotated[str, typer.Option(help="Name of this run in the trace.")] = "live",
+    as_json: Annotated[bool, typer.Option("--json", help="Say events as JSON objects, one a line.")] = False,
+) -> None:
+    """Run one daemon in the foreground; SIGTERM or Ctrl-C stops it in good order."""
+    configuration = _load(config)
+    _check_name(configuration, name)
+    command = [sys.executable, "-m", DAEMON_MODULE, "--config", str(config), "--name", name, "--run", run]
+    command += ["--trace", str(trace)] if trace else []
+    command += ["--json"] if as_json else []
+    # A process of its own from here on: a daemon carries none of the command line's libraries.
+    os.execv(sys.executable, command)
+
+
+def up(
+    daemons: Annotated[int, typer.Option(min=1, max=30, help="How many daemons.")] = 3,
+    directory: Annotated[Path, typer.Option("--dir", help="Where to put the configuration file.")] = Path("covey-up"),
+    as_json: Annotated[bool, typer.Option("--json", help="Daemons say events as JSON objects, one a line.")] = False,
+) -> None:
+    """Run a whole cluster on this machine until Ctrl-C."""
+    from covey.config import Cluster, DaemonConfig, daemon_name
+    from covey.config_file import render
+    from covey.drivers.live.cluster import free_ports
+
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "covey.toml"
+    ports = free_ports(daemons)
+    members = tuple(DaemonConfig(daemon_name(rank), 0, "127.0.0.1", port) for rank, port in enumerate(ports))
+    path.write_text(render(Cluster("up", members), "loopback"))
+    print(f"{daemons} daemons, {path}; ask them with: covey status --config {path}", file=sys.stderr)
+    base = [sys.executable, "-m", DAEMON_MODULE, "--config", str(path), *(["--json"] if as_json else [])]
+    # Their own sessions: Ctrl-C comes to us, and we stop them in good order.
+    children = [subprocess.Popen([*base, "--name", one.name], start_new_session=True) for one in members]
+    raise typer.Exit(_wait_for(children))
+
+
+def _wait_for(children: list[subprocess.Popen[bytes]]) -> int:
+    """Until all have ended; SIGTERM and Ctrl-C are passed on as SIGTERM."""
+
+    def stop(*_: object) -> None:
+        for child in children:
+            if child.poll() is None:
+                child.send_signal(signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    return max(abs(child.wait()) for child in children)
+
+
+def status(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which daemons; all if none.")] = None,
+    config: Config = Path("covey.toml"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a daemon, one a line.")] = False,
+) -> None:
+    """Ask running daemons on this machine how they are, and why. Exits 1 if one does not answer."""
+    configuration = _load(config)
+    wanted = names or [one.name for one in configuration.cluster.daemons]
+    answers = {name: _ask(configuration, name) for name in wanted}
+    if as_json:
+        for name, answer in answers.items():
+            print(json.dumps({"name": name, "running": answer is not None} | (answer or {})))
+    else:
+        from .status import print_statuses
+
+        print_statuses(answers)
+    raise typer.Exit(0 if all(answers.values()) else 1)
+
+
+def _ask(configuration: Configuration, name: str) -> dict[str, Any] | None:
+    from covey.drivers.live.status import NotRunningError, ask, socket_path
+
+    _check_name(configuration, name)
+    try:
+        return ask(socket_path(configuration.cluster, name))
+    except NotRunningError:
+        return None
+
+
+def _load(path: Path) -> Configuration:
+    from covey.config_file import load
+    from covey.errors import ConfigError
+
+    try:
+        return load(path)
+    except ConfigError as error:
+        _fail(str(error))
+
+
+def _check_name(configuration: Configuration, name: str) -> None:
+    known = [one.name for one in configuration.cluster.daemons]
+    if name not in known:
+        _fail(f"{configuration.path} has no daemon {name!r}: it has {' '.join(known)}")
+
+
+def _fail(text: str) -> NoReturn:
+    print(f"covey: {text}", file=sys.stderr)
+    raise typer.Exit(FAILED)
