@@ -146,7 +146,7 @@ def line_of(text: str, location: str, name: str) -> str:
 
 
 def render(cluster: Cluster, preset: Preset) -> str:
-    """A file that `load` reads back."""
+    """A file that `load` reads back; asking for hosts that others can reach is agreeing to unsealed datagrams."""
     lines = [
         "# The configuration of a Covey cluster: the same file at every daemon.",
         f'cluster = "{cluster.name}"',
@@ -155,6 +155,8 @@ def render(cluster: Cluster, preset: Preset) -> str:
         "# [settings]              # any single setting, for example:",
         "# peer_timeout_ms = 600",
     ]
+    if not all(is_loopback(daemon.host) for daemon in cluster.daemons):
+        lines.insert(3, "allow_unsealed = true     # datagrams are readable and forgeable for everyone on that network")
     for daemon in cluster.daemons:
         lines += ["", "[[daemon]]", f'name = "{daemon.name}"', f"site = {daemon.site}"]
         lines += [f'host = "{daemon.host}"', f"port = {daemon.port}"]

@@ -136,7 +136,8 @@ def test_a_second_daemon_of_the_same_name_is_refused(tmp_path: Path) -> None:
 
 def test_another_host_than_loopback_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "covey.toml"
-    file.write_text(render(Cluster("x", (DaemonConfig("a", 0, "192.0.2.1", 4803),)), "lan"))
+    text = render(Cluster("x", (DaemonConfig("a", 0, "192.0.2.1", 4803),)), "lan")
+    file.write_text(text.replace("allow_unsealed = true", "allow_unsealed = false"))
     command = [sys.executable, "-m", "covey.drivers.live.daemon", "--config", str(file), "--name", "a"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert ran.returncode == 2

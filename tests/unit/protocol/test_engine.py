@@ -359,6 +359,6 @@ def test_a_step_of_the_wall_clock_changes_nothing(step_us: int) -> None:
 
 def test_a_snapshot_tells_a_person_how_the_daemon_is() -> None:
     network = together(one_site(2))
-    snapshot = network.engines[1].snapshot()
+    snapshot = network.engines[1].snapshot(network.now)
     assert (snapshot["name"], snapshot["state"], snapshot["members"]) == ("b", "op", ["a", "b"])
     assert snapshot["view"] == str(network.views(1)[-1].view)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,11 +20,21 @@ from .events import Event, StateEntered, View, from_line
 
 EXIT_WITHIN_S: Final = 10.0
 
+Popen = Callable[..., "subprocess.Popen[bytes]"]
+"""Starts a process: here, or on a host of a test network."""
+
 
 class Child:
     """A process and a thread that reads what it says. `changed` is notified of every event and of the end."""
 
-    def __init__(self, name: str, command: Sequence[str], log: Path, changed: threading.Condition) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        changed: threading.Condition,
+        popen: Popen = subprocess.Popen,
+    ) -> None:
         self.name = name
         self.started_ns = time.time_ns()
         self.killed_ns: int | None = None
@@ -34,7 +44,7 @@ class Child:
         self._log = log
         # Its own session: a Ctrl-C at the terminal is for the supervisor, which then ends its children itself.
         with log.open("ab") as errors:
-            self._popen = subprocess.Popen(
+            self._popen = popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
             )
         self._reader = threading.Thread(target=self._read, name=f"events of {name}", daemon=True)

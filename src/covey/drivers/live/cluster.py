@@ -15,20 +15,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 
-from covey.config import Cluster, DaemonConfig, one_site
-from covey.config_file import render
+from covey.config import Cluster, DaemonConfig, daemon_name
+from covey.config_file import Preset, is_loopback, render
 from covey.errors import CoveyError
 from covey.trace.reading import read_rows
 from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
-from .child import Child
+from .child import Child, Popen
 from .events import Ended, Ready, Status, View
 
 HOST: Final = "127.0.0.1"
@@ -52,9 +52,32 @@ def free_ports(count: int) -> list[int]:
         return [int(one.getsockname()[1]) for one in sockets]
 
 
+class Place(NamedTuple):
+    """Where a daemon runs."""
+
+    host: str
+    port: int
+    popen: Popen = subprocess.Popen
+
+
+def here(count: int) -> list[Place]:
+    """On loopback, at ports that are free now."""
+    return [Place(HOST, port) for port in free_ports(count)]
+
+
 class LocalCluster:
-    def __init__(self, directory: Path, count: int = 3, *, run: str = "live", load: float = 0, seed: int = 0) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        count: int = 3,
+        *,
+        run: str = "live",
+        load: float = 0,
+        seed: int = 0,
+        places: Sequence[Place] | None = None,
+    ) -> None:
         self.directory = directory
+        self._places = list(places) if places is not None else here(count)
         self.trace = directory / "trace"
         self.run = run
         self._load = load
@@ -62,11 +85,13 @@ class LocalCluster:
         self._changed = threading.Condition()
         self._lives: list[Child] = []
         self.trace.mkdir(parents=True, exist_ok=True)
-        names = [daemon.name for daemon in one_site(count).daemons]
-        daemons = [DaemonConfig(name, 0, HOST, port) for name, port in zip(names, free_ports(count), strict=True)]
-        self.cluster = Cluster(run, tuple(daemons))
+        self.cluster = Cluster(
+            run,
+            tuple(DaemonConfig(daemon_name(rank), 0, one.host, one.port) for rank, one in enumerate(self._places)),
+        )
         self.file = directory / "covey.toml"
-        self.file.write_text(render(self.cluster, "loopback"))
+        preset: Preset = "loopback" if all(is_loopback(one.host) for one in self._places) else "lan"
+        self.file.write_text(render(self.cluster, preset))
 
     def __enter__(self) -> Self:
         return self
@@ -112,7 +137,8 @@ class LocalCluster:
         command = [sys.executable, "-m", "covey.drivers.live.daemon", "--json", "--control", "--name", name]
         command += ["--config", str(self.file), "--trace", str(self.trace), "--run", self.run]
         command += ["--load", str(self._load), "--seed", str(seed)]
-        child = Child(name, command, self.directory / f"{name}.log", self._changed)
+        popen = self._places[self.cluster.rank_of(name)].popen
+        child = Child(name, command, self.directory / f"{name}.log", self._changed, popen)
         self._lives.append(child)
         return child
 

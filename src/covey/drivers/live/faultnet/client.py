@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack
 from typing import Final, TypeVar
 
 from .messages import REPLY, Adopt, Done, Ready, Request, Start, channel, hear, say
@@ -32,16 +31,15 @@ class RouterProcess:
         self._control, theirs = channel()
         self._control.settimeout(WITHIN_S)
         self.namespaces: list[int] = []
-        with theirs, ExitStack() as undo:
-            undo.callback(self._control.close)
-            # Its own session: a Ctrl-C at the terminal is for the bench, whose end is the router's end.
-            self._popen = subprocess.Popen(
-                [sys.executable, "-m", "covey.drivers.live.faultnet.router"], stdin=theirs, start_new_session=True
-            )
-            theirs.close()
-            undo.callback(self._reap)
+        # Its own session: a Ctrl-C at the terminal is for the bench, whose end is the router's end.
+        command = [sys.executable, "-m", "covey.drivers.live.faultnet.router"]
+        with theirs:
+            self._popen = subprocess.Popen(command, stdin=theirs.fileno(), start_new_session=True)
+        try:
             _, self.namespaces = self._exchange(start, Ready)
-            undo.pop_all()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def pid(self) -> int:
@@ -73,6 +71,7 @@ class RouterProcess:
                 say(self._control, request, descriptors)
                 heard = hear(self._control, REPLY)
             except OSError as error:
+                self._control.close()  # A late answer must not be taken for that to the next question.
                 raise FaultNetError(f"the router does not answer: {error}") from error
         if heard is None:
             raise FaultNetError(f"the router has ended, with code {self._reap()}: it said why on standard error")

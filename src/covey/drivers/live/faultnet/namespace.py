@@ -28,7 +28,7 @@ from typing import Final
 NETWORK: Final = ipaddress.IPv4Network("10.77.0.0/24")
 DEVICE: Final = "tun0"
 QUEUE_PACKETS: Final = 4_096
-"""How many packets a host may send before the router has to read one: what comes on top, the host's own kernel drops."""
+"""What a host may send before the router has to read: what comes on top is dropped by the host's own kernel."""
 
 _TUN: Final = Path("/dev/net/tun")
 _OWN_NAMESPACE: Final = "/proc/thread-self/ns/net"
@@ -84,15 +84,13 @@ def make_host(host: int, mtu: int) -> tuple[int, int]:
     """A new namespace, and its TUN device, ready to use. The calling thread is inside afterwards."""
     _check(_libc.unshare(_CLONE_NEWNET), "unshare")
     device = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    fcntl.ioctl(device, _TUNSETIFF, _request(DEVICE, struct.pack("=H", _IFF_TUN_WITHOUT_HEADER)))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        _set(control, _SIOCSIFADDR, DEVICE, _socket_address(address_of(host)))
-        _set(control, _SIOCSIFNETMASK, DEVICE, _socket_address(str(NETWORK.netmask)))
-        _set(control, _SIOCSIFMTU, DEVICE, struct.pack("=i", mtu))
-        _set(control, _SIOCSIFTXQLEN, DEVICE, struct.pack("=i", QUEUE_PACKETS))
-        for name in ("lo", DEVICE):
-            _set(control, _SIOCSIFFLAGS, name, struct.pack("=H", _IFF_UP))
-    return own_namespace(), device
+    try:
+        fcntl.ioctl(device, _TUNSETIFF, _request(DEVICE, struct.pack("=H", _IFF_TUN_WITHOUT_HEADER)))
+        _configure(host, mtu)
+        return own_namespace(), device
+    except OSError:
+        os.close(device)
+        raise
 
 
 def own_namespace() -> int:
@@ -119,6 +117,17 @@ def entered(namespace: int) -> Iterator[None]:
 
 
 # --- the kernel's forms
+
+
+def _configure(host: int, mtu: int) -> None:
+    """Routes follow from the address and the mask, once the device is up."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        _set(control, _SIOCSIFADDR, DEVICE, _socket_address(address_of(host)))
+        _set(control, _SIOCSIFNETMASK, DEVICE, _socket_address(str(NETWORK.netmask)))
+        _set(control, _SIOCSIFMTU, DEVICE, struct.pack("=i", mtu))
+        _set(control, _SIOCSIFTXQLEN, DEVICE, struct.pack("=i", QUEUE_PACKETS))
+        for name in ("lo", DEVICE):
+            _set(control, _SIOCSIFFLAGS, name, struct.pack("=H", _IFF_UP))
 
 
 def _check(result: int, call: str) -> None:

@@ -129,7 +129,7 @@ class Router:
             due_ns, _, lane, to, packet = heappop(under_way)
             self._under_way_bytes -= len(packet)
             _write(packet, lane, to)
-            self._late_ns_max = max(self._late_ns_max, now_ns - due_ns)
+            self._late_ns_max = max(self._late_ns_max, time.monotonic_ns() - due_ns)
 
     # --- requests
 

@@ -1,0 +1,241 @@
+"""One attempt to end a view and begin the next: declare, ask, resend, done."""
+
+from __future__ import annotations
+
+import pytest
+
+from covey.config import Settings, one_daemon_sites
+from covey.ids import Ballot, Life
+from covey.protocol.effects import Effect, Send
+from covey.protocol.inputs import Datagram
+from covey.protocol.states import State
+from covey.protocol.values import START, Declaration, Service, SiteDeclaration
+from covey.protocol.wire.frames import Announce, Data, Done, Frame, NewMemb, Resend, StateTrans, Want
+from tests.unit.protocol.builders import A, B, C, bundle, codec_of, frames_in, held
+from tests.unit.protocol.network import SECOND_US, TinyNetwork
+
+
+class Attempt:
+    """Three sites in a view; the lowest has been asked by b to go on without c."""
+
+    def __init__(self, messages: int = 0, size: int = 10) -> None:
+        self.network = TinyNetwork(one_daemon_sites(3))
+        self.network.form_view()
+        self.network.run(SECOND_US)
+        self.network.loses = lambda source, to, header: isinstance(header.frame, Data | Announce)
+        for seq in range(1, messages + 1):
+            self.network.submit(0, seq, bytes(size), Service.AGREED)
+        self.engine = self.network.engines[0]
+        self.view = self.engine.machine.view
+        self.ballot = Ballot(self.engine.machine.counter + 1, B.rank, B.boot)
+        self.network.loses = lambda source, to, header: True
+        self.begun = self.give(NewMemb(self.ballot, (A, B)))
+
+    def give(self, frame: Frame, sender: Life = B) -> list[Effect]:
+        return self.network.give(0, Datagram(codec_of(sender, self.network.cluster).encode(frame)))
+
+    def said(self, effects: list[Effect]) -> list[Frame]:
+        return frames_in(effects, self.engine.kit.codec)
+
+    def declares(self, *sites: SiteDeclaration, view: Ballot | None = None, high: int = 0) -> StateTrans:
+        """What b says it holds; without sites, nothing."""
+        entries = sites or tuple(held(site) for site in range(3))
+        return StateTrans(self.ballot, Declaration(view or self.view, START, 0, high, (B,), entries), (A, B))
+
+
+def kinds(frames: list[Frame]) -> list[type[Frame]]:
+    return [type(frame) for frame in frames]
+
+
+# --- declaring
+
+
+def test_who_promises_declares_what_it_holds() -> None:
+    attempt = Attempt(messages=3)
+    (declared,) = [frame for frame in attempt.said(attempt.begun) if isinstance(frame, StateTrans)]
+    assert declared.attempt == attempt.ballot
+    assert [entry.gap_free for entry in declared.declaration.sites] == [3, 0, 0]
+    assert declared.declaration.commit == (A,)
+
+
+def test_a_view_that_ends_takes_nothing_more() -> None:
+    attempt = Attempt(messages=1)
+    assert attempt.engine.operation.order.frozen
+    effects = attempt.network.submit(0, 2, b"later", Service.RELIABLE)
+    assert effects == []
+
+
+def test_a_declaration_is_repeated_until_it_is_known_to_have_arrived() -> None:
+    attempt = Attempt()
+    repeated = len(attempt.network.effects[0])
+    attempt.network.run(3 * Settings().exchange_resend_ms * 1_000)
+    later = attempt.said(attempt.network.effects[0][repeated:])
+    assert kinds(later).count(StateTrans) == 3
+    attempt.give(attempt.declares())
+    repeated = len(attempt.network.effects[0])
+    attempt.network.run(Settings().exchange_resend_ms * 1_000)
+    assert StateTrans not in kinds(attempt.said(attempt.network.effects[0][repeated:]))
+
+
+def test_whoever_misses_nothing_is_done_when_all_have_declared() -> None:
+    attempt = Attempt(messages=3)
+    effects = attempt.give(attempt.declares())
+    assert Done(attempt.ballot, reply=False) in attempt.said(effects)
+    assert attempt.engine.machine.state is State.EVS
+
+
+def test_the_view_is_installed_when_everyone_is_done() -> None:
+    attempt = Attempt(messages=3)
+    attempt.give(attempt.declares())
+    assert len(attempt.network.views(0)) == 1
+    attempt.give(Done(attempt.ballot, reply=False))
+    view = attempt.network.views(0)[-1]
+    assert (view.view, view.members, view.transitional) == (attempt.ballot, (A, B), (A, B))
+    assert len(attempt.network.payloads(0)) == 3
+
+
+def test_who_comes_from_another_view_is_not_a_co_mover() -> None:
+    attempt = Attempt()
+    attempt.give(attempt.declares(view=Ballot(1, 1, 1)))
+    attempt.give(Done(attempt.ballot, reply=False))
+    assert attempt.network.views(0)[-1].transitional == (A,)
+
+
+def test_the_next_view_stamps_above_everything_declared() -> None:
+    attempt = Attempt()
+    high = attempt.engine.kit.clock.high + 1_000_000
+    attempt.give(attempt.declares(high=high))
+    attempt.give(Done(attempt.ballot, reply=False))
+    attempt.network.submit(0, 1, b"x", Service.FIFO)
+    assert attempt.network.delivered(0)[-1].bundle.stamp > high
+
+
+# --- asking and resending
+
+
+def test_what_is_missing_is_asked_for() -> None:
+    attempt = Attempt()
+    effects = attempt.give(attempt.declares(held(0), held(1, gap_free=2, frontier=20), held(2, extras=((4, 40),))))
+    assert attempt.said(effects) == [Want(attempt.ballot, ((1, 1, 1), (1, 2, 2), (2, 4, 4)))]
+
+
+def test_a_large_recovery_asks_for_a_batch_at_a_time() -> None:
+    attempt, batch = Attempt(), Settings().recovery_batch_bundles
+    (want,) = attempt.said(attempt.give(attempt.declares(held(0), held(1, gap_free=batch + 5, frontier=999), held(2))))
+    assert isinstance(want, Want)
+    assert len(want.ranges) == batch
+    resend = Resend(attempt.ballot, tuple(bundle(n, site=1, origin=B) for n in range(1, batch + 1)))
+    (want,) = attempt.said(attempt.give(resend))
+    assert isinstance(want, Want)
+    assert [first for _, first, _ in want.ranges] == list(range(batch + 1, batch + 6))
+
+
+def test_when_the_last_missing_bundle_has_come_we_are_done() -> None:
+    attempt = Attempt()
+    attempt.give(attempt.declares(held(0), held(1, gap_free=1, frontier=10), held(2)))
+    effects = attempt.give(Resend(attempt.ballot, (bundle(1, site=1, origin=B, payload=b"late"),)))
+    assert kinds(attempt.said(effects)) == [Done]
+    attempt.give(Done(attempt.ballot, reply=False))
+    assert attempt.network.payloads(0) == [b"late"]
+
+
+@pytest.mark.parametrize(
+    "resent",
+    [bundle(7, site=1, origin=B), bundle(1, site=0), bundle(1, site=9, origin=B)],
+    ids=["beyond the union", "one we hold", "of an unknown site"],
+)
+def test_a_resent_bundle_that_is_not_missing_is_dropped_and_counted(resent: object) -> None:
+    attempt = Attempt(messages=1)
+    attempt.give(attempt.declares(held(0), held(1, gap_free=1, frontier=10), held(2)))
+    before = sum(attempt.engine.kit.count.values())
+    assert attempt.give(Resend(attempt.ballot, (resent,))) == []  # type: ignore[arg-type]
+    assert sum(attempt.engine.kit.count.values()) == before + 1
+
+
+def test_what_a_co_mover_asks_for_is_resent_in_datagrams_of_moderate_size() -> None:
+    attempt = Attempt(messages=6, size=600)
+    effects = attempt.give(Want(attempt.ballot, ((0, 1, 9), (1, 1, 1), (7, 1, 1))))
+    assert all(isinstance(effect, Send) and effect.to == (B.rank,) for effect in effects)
+    resends = [frame for frame in attempt.said(effects) if isinstance(frame, Resend)]
+    assert [[one.number for one in resend.bundles] for resend in resends] == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_an_endless_want_is_answered_with_what_is_there() -> None:
+    attempt = Attempt(messages=2)
+    (resend,) = attempt.said(attempt.give(Want(attempt.ballot, ((0, 1, 2**60),))))
+    assert isinstance(resend, Resend)
+    assert len(resend.bundles) == 2
+
+
+# --- done
+
+
+def test_a_repeated_done_is_answered_and_a_reply_is_not() -> None:
+    attempt = Attempt()
+    attempt.give(attempt.declares())
+    done = Done(attempt.ballot, reply=False)
+    attempt.give(done)
+    assert attempt.said(attempt.give(done)) == [Done(attempt.ballot, reply=True)]
+    assert attempt.give(Done(attempt.ballot, reply=True)) == []
+
+
+def test_a_frame_of_another_attempt_is_dropped_and_counted() -> None:
+    attempt = Attempt()
+    before = sum(attempt.engine.kit.count.values())
+    for ballot in (attempt.ballot._replace(counter=1), attempt.ballot._replace(proposer=2)):
+        assert attempt.give(Done(ballot, reply=False)) == []
+    assert sum(attempt.engine.kit.count.values()) == before + 2
+
+
+def test_a_frame_of_who_is_not_in_the_attempt_is_dropped_and_counted() -> None:
+    attempt = Attempt()
+    before = sum(attempt.engine.kit.count.values())
+    assert attempt.give(Done(attempt.ballot, reply=False), sender=C) == []
+    assert sum(attempt.engine.kit.count.values()) == before + 1
+
+
+def test_done_before_everyone_has_declared_installs_nothing() -> None:
+    attempt = Attempt()
+    attempt.give(Done(attempt.ballot, reply=False))
+    assert len(attempt.network.views(0)) == 1
+
+
+# --- declarations that cannot be
+
+
+@pytest.mark.parametrize(
+    "sites",
+    [
+        (held(0), held(1), held(2), held(9)),
+        (held(0), held(0), held(2)),
+        (held(0), held(1)),
+        (held(0), held(1, low=5, gap_free=5), held(2)),
+        (held(0), held(1, gap_free=2**62), held(2)),
+        (held(0), held(1, low=3, gap_free=1), held(2)),
+        (held(0), held(1, frontier=2**63), held(2)),
+        (held(0), held(1, extras=((-1, 5),)), held(2)),
+    ],
+    ids=[
+        "an unknown site",
+        "a site twice",
+        "a site missing",
+        "let go of what we never had",
+        "more than any window",
+        "let go of what it does not hold",
+        "a frontier above all stamps",
+        "a negative number",
+    ],
+)
+def test_an_impossible_declaration_is_dropped_and_counted(sites: tuple[SiteDeclaration, ...]) -> None:
+    attempt = Attempt()
+    before = sum(attempt.engine.kit.count.values())
+    assert attempt.give(attempt.declares(*sites)) == []
+    assert sum(attempt.engine.kit.count.values()) == before + 1
+
+
+def test_after_an_impossible_declaration_a_possible_one_counts() -> None:
+    attempt = Attempt()
+    attempt.give(attempt.declares(held(9)))
+    attempt.give(attempt.declares())
+    attempt.give(Done(attempt.ballot, reply=False))
+    assert len(attempt.network.views(0)) == 2

@@ -1,0 +1,177 @@
+"""A peer's bad frame is data: whatever a member says, a daemon goes on, and the cluster comes to work again.
+
+Each case is one frame under a good head, from a member, with something in it that no correct daemon says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from covey.config import Cluster, one_daemon_sites, one_site
+from covey.ids import INFINITE, Ballot, Life
+from covey.protocol.inputs import Datagram
+from covey.protocol.states import State
+from covey.protocol.values import Service
+from covey.protocol.wire.codec import encode_bundle
+from covey.protocol.wire.frames import (
+    Alive,
+    Announce,
+    Chunk,
+    Data,
+    Floor,
+    Frame,
+    Join,
+    NewMemb,
+    Refuse,
+    Token,
+    Unreliable,
+)
+from tests.unit.protocol.builders import A, B, C, alive, bundle, codec_of
+from tests.unit.protocol.network import SECOND_US, TinyNetwork
+
+HUGE = 2**64 - 1
+MakeFrame = Callable[[Ballot], Frame]
+MakeCluster = Callable[[int], Cluster]
+
+
+def packet(view: Ballot, *encodings: bytes, packet_seq: int = 0) -> Data:
+    return Data(view, 0, packet_seq, tuple(Chunk(1, at, 0, 1, one) for at, one in enumerate(encodings, start=1)))
+
+
+def from_b(number: int, stamp: int, **fields: object) -> bytes:
+    """The encoding of a bundle of b's site."""
+    return encode_bundle(msgspec.structs.replace(bundle(number, stamp, site=1, origin=B), **fields))
+
+
+def with_service(number: int) -> bytes:
+    encoding = bytearray(from_b(1, 10))
+    encoding[encoding.index(bytes([Service.AGREED, 0, 0, 0, 0, 1]))] = number
+    return bytes(encoding)
+
+
+def unreliable(view: Ballot, place: int, service: Service = Service.UNRELIABLE) -> Unreliable:
+    return Unreliable(view, bundle(0, 0, origin=B, place=place, service=service))
+
+
+def working(view: Ballot, members: tuple[Life, ...] = (A, B, C), **fields: object) -> Alive:
+    """What a member of the view says, but for some fields."""
+    word = alive(100_000, state=State.OP, active=True, view=view, members=members, counter=view.counter)
+    return msgspec.structs.replace(word, **fields)
+
+
+def token(view: Ballot, **fields: object) -> Token:
+    """A token that could come next, but for some fields."""
+    floor = Floor(0, -1)
+    good = Token(view, 1_000, 0, floor, floor, ((0, floor),), 0, 2_000_000_000, 0, 0, ())
+    return msgspec.structs.replace(good, **fields)
+
+
+MESH: dict[str, MakeFrame] = {
+    "a chunk that is too short": lambda view: packet(view, b"abc"),
+    "an empty chunk": lambda view: packet(view, b""),
+    "a chunk with an unknown service": lambda view: packet(view, with_service(99)),
+    "a chunk with a group that is not text": lambda view: packet(
+        view, from_b(1, 10, groups=("ab",)).replace(b"ab", b"\xff\xfe")
+    ),
+    "a chunk with bytes left over": lambda view: packet(view, from_b(1, 10) + b"!"),
+    "a bundle of an unknown daemon": lambda view: packet(view, from_b(1, 10, origin=Life(60_000, 1))),
+    "a bundle of an unknown site": lambda view: packet(view, from_b(1, 10, site=999)),
+    "a bundle of somebody else's site": lambda view: packet(view, from_b(1, 10, site=2)),
+    "a stamp above all stamps": lambda view: packet(view, from_b(1, HUGE)),
+    "the highest stamp": lambda view: packet(view, from_b(1, INFINITE)),
+    "one place twice, stamps falling": lambda view: packet(view, from_b(1, 20, place=1), from_b(2, 10, place=1)),
+    "an announcement above all stamps": lambda view: Announce(view, 1, 0, HUGE, 0, (), True),
+    "an announcement of negative numbers": lambda view: Announce(view, 1, -5, -5, -5, ((1, -5),), True),
+    "an announcement of an unknown site": lambda view: Announce(view, 77, 0, 5, 5, ((77, 1),), True),
+    "an unreliable bundle far ahead": lambda view: unreliable(view, 2**62),
+    "an ALIVE with no members": lambda view: working(view, ()),
+    "an ALIVE with an unknown state": lambda view: working(view, state=99),
+    "an ALIVE with a negative state": lambda view: working(view, state=-1),
+    "an ALIVE with a huge counter": lambda view: working(view, counter=HUGE),
+    "an ALIVE with a negative counter": lambda view: working(view, counter=-HUGE // 2),
+    "an ALIVE with unknown members": lambda view: working(view, (Life(-1, 1), Life(4_000, 1))),
+    "a JOIN with a huge wait": lambda view: Join(working(view), HUGE, (A, B, C)),
+    "a NEWMEMB with a huge counter": lambda view: NewMemb(Ballot(HUGE, 1, 1), (A, B)),
+    "a NEWMEMB with a negative rank": lambda view: NewMemb(Ballot(view.counter + 50, 1, 1), (Life(-1, 1), A, B)),
+    "a REFUSE with a huge counter": lambda view: Refuse(view, HUGE),
+}
+RING: dict[str, MakeFrame] = {
+    "a token with a huge number": lambda view: token(view, number=HUGE),
+    "a token with a huge stamp": lambda view: token(view, stamp=HUGE),
+    "a token with a negative stamp": lambda view: token(view, stamp=-1),
+    "a token with huge packet numbers": lambda view: token(view, packet_seq=1_000_000),
+    "a token with negative packet numbers": lambda view: token(view, packet_seq=-5),
+    "a token with huge bundle numbers": lambda view: token(view, site_seq=HUGE),
+    "a token with negative bundle numbers": lambda view: token(view, site_seq=-5),
+    "a token with a huge flow": lambda view: token(view, flow=HUGE),
+    "a token with a negative flow": lambda view: token(view, flow=-HUGE // 2),
+    "a token with a huge idle count": lambda view: token(view, idle=HUGE),
+    "a token with huge floors": lambda view: token(view, packet_floor=Floor(HUGE, 2), line_floor=Floor(HUGE, 2)),
+    "a token without floors": lambda view: token(view, received_floors=()),
+    "a token with an unknown site": lambda view: token(view, received_floors=((9, Floor(0, -1)),)),
+    "a token with strange requests": lambda view: token(view, requests=(-1, 0, HUGE)),
+    "a packet far beyond the window": lambda view: packet(view, from_b(1, 10), packet_seq=HUGE),
+}
+CASES = [
+    *(pytest.param(one_daemon_sites, make, id=f"mesh: {name}") for name, make in MESH.items()),
+    *(pytest.param(one_site, make, id=f"ring: {name}") for name, make in RING.items()),
+]
+
+
+def quiet(make_cluster: MakeCluster) -> TinyNetwork:
+    network = TinyNetwork(make_cluster(3))
+    network.form_view()
+    network.run(SECOND_US)
+    return network
+
+
+def part_and_merge(network: TinyNetwork) -> None:
+    """Whatever was said in the old view is over."""
+    network.loses = lambda source, to, header: 2 in (source, to)
+    network.run_until(lambda: network.in_one_view((0, 1)))
+    network.loses = lambda source, to, header: False
+    network.form_view()
+
+
+@pytest.mark.parametrize(("make_cluster", "make_frame"), CASES)
+def test_a_daemon_goes_on_after(make_cluster: MakeCluster, make_frame: MakeFrame) -> None:
+    network = quiet(make_cluster)
+    frame = make_frame(network.engines[0].machine.view)
+    network.give(0, Datagram(codec_of(B, network.cluster).encode(frame)))
+    network.submit(0, 1, b"before", Service.AGREED)
+    network.run(SECOND_US)
+    part_and_merge(network)
+    network.submit(0, 2, b"after", Service.AGREED)
+    network.run_until(lambda: all(b"after" in network.payloads(rank) for rank in range(3)))
+    assert network.in_one_view((0, 1, 2))
+
+
+@pytest.mark.parametrize("service", [service for service in Service if service is not Service.UNRELIABLE])
+def test_an_unreliable_bundle_that_claims_a_stronger_service_is_dropped_and_counted(service: Service) -> None:
+    network = quiet(one_site)
+    before = sum(network.engines[0].kit.count.values())
+    frame = unreliable(network.engines[0].machine.view, 1, service)
+    network.give(0, Datagram(codec_of(B, network.cluster).encode(frame)))
+    assert network.delivered(0) == []
+    assert sum(network.engines[0].kit.count.values()) == before + 1
+
+
+def test_a_jump_of_an_unreliable_stream_costs_nothing() -> None:
+    network = quiet(one_site)
+    view = network.engines[0].machine.view
+    for place in (1, 2**62):
+        network.give(0, Datagram(codec_of(B, network.cluster).encode(unreliable(view, place))))
+    assert len(network.delivered(0)) == 2
+
+
+@pytest.mark.parametrize("sender", [Life(1, 7), Life(2, 7)])
+def test_a_token_of_who_is_not_a_member_is_dropped_and_counted(sender: Life) -> None:
+    network = quiet(one_site)
+    engine = network.engines[0]
+    before = sum(engine.kit.count.values())
+    effects = network.give(0, Datagram(codec_of(sender, network.cluster).encode(token(engine.machine.view))))
+    assert effects == []
+    assert sum(engine.kit.count.values()) == before + 1
