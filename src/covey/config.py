@@ -14,6 +14,10 @@ import msgspec
 
 from .errors import ConfigError
 
+DAEMONS_MAX = 1_024
+FRAME_ITEMS_MAX = 4_096
+"""What fits one frame: more is refused here, before a peer would have to."""
+
 
 class DaemonConfig(msgspec.Struct, frozen=True):
     """One configured daemon. Its rank is its place in the cluster's list: lower ranks represent and propose."""
@@ -36,6 +40,8 @@ class Cluster(msgspec.Struct, frozen=True):
             raise ConfigError(f"cluster {self.name!r} has no daemons: list at least one")
         if len(set(names)) != len(names):
             raise ConfigError(f"cluster {self.name!r} names a daemon twice: {sorted(names)}")
+        if len(names) > DAEMONS_MAX:
+            raise ConfigError(f"cluster {self.name!r} has {len(names)} daemons: at most {DAEMONS_MAX} are supported")
         sites = sorted({daemon.site for daemon in self.daemons})
         if len(sites) > 1 and len(sites) != len(names):
             raise ConfigError("several sites with several daemons each are not supported yet: one daemon a site")
@@ -121,6 +127,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         self._require(
             self.ring_packets_per_visit <= self.ring_packets_unstable, "ring_packets_per_visit <= ring_packets_unstable"
         )
+        self._require(self.retransmit_requests_max <= FRAME_ITEMS_MAX, f"retransmit_requests_max <= {FRAME_ITEMS_MAX}")
+        self._require(self.recovery_batch_bundles <= FRAME_ITEMS_MAX, f"recovery_batch_bundles <= {FRAME_ITEMS_MAX}")
         for field in self.__struct_fields__:
             self._require(getattr(self, field) > 0, f"{field} > 0")
 

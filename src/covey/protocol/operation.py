@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from covey.config import Settings
 from covey.ids import INFINITE, Ballot, Life
 
 from .deadlines import Deadline
@@ -26,6 +27,12 @@ _BUNDLE_HEADROOM = 160
 """More than any bundle header: used to guess how many packets the next bundle needs."""
 
 
+def _pieces_max(settings: Settings, sites: int) -> int:
+    """More pieces than the windows of all sources let be under way."""
+    pieces_per_bundle = 2 + settings.bundle_bytes // (settings.packet_bytes // 2)
+    return 2 * settings.ring_packets_unstable + sites * settings.source_bundles_unstable * pieces_per_bundle
+
+
 class Operation:
     def __init__(self, kit: Kit, view: Ballot, members: tuple[Life, ...], queue: SubmitQueue, high: int) -> None:
         self.kit = kit
@@ -34,7 +41,7 @@ class Operation:
         self.queue = queue
         sites = tuple(sorted({kit.site_of(life) for life in members}))
         self.order = Order(view, sites, kit.me, kit.count)
-        self._reassembly = Reassembly(2 * kit.settings.ring_packets_unstable, kit.count)
+        self._reassembly = Reassembly(_pieces_max(kit.settings, len(sites)), kit.count)
         self.unreliable = UnreliableStreams(kit.me)
         self.others = tuple(life.rank for life in members if life != kit.me)
         ring = tuple(life.rank for life in members if kit.site_of(life) == kit.site)

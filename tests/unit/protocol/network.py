@@ -44,6 +44,7 @@ class TinyNetwork:
         self.effects: dict[int, list[Effect]] = {rank: [] for rank in self.engines}
         self.steps: dict[int, list[Step]] = {rank: [] for rank in self.engines}
         self.loses: Loses = lambda source, to, header: False
+        self.checks = True
         self._under_way: list[tuple[int, int, int, bytes]] = []
         self._sequence = count()
         for rank, engine in self.engines.items():
@@ -54,7 +55,8 @@ class TinyNetwork:
     def give(self, rank: int, *inputs: Input) -> list[Effect]:
         self.steps[rank].append((self.now, list(inputs)))
         effects = self.engines[rank].step(instant(self.now), list(inputs))
-        self.engines[rank].check(full=True)
+        if self.checks:
+            self.engines[rank].check(full=True)
         self._perform(rank, effects)
         return effects
 

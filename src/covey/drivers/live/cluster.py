@@ -30,6 +30,7 @@ from covey.trace.segments import SegmentWriter
 
 from .child import Child, Popen
 from .events import Ended, Ready, Status, View
+from .status import socket_path
 
 HOST: Final = "127.0.0.1"
 WITHIN_S: Final = 15.0
@@ -104,6 +105,7 @@ class LocalCluster:
     def close(self) -> None:
         for child in self._lives:
             child.close()
+            socket_path(self.cluster, child.name).unlink(missing_ok=True)
 
     # --- who there is
 

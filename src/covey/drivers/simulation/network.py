@@ -42,7 +42,7 @@ class Network:
                 self._held.setdefault((source, to), []).append(data)
             return
         if reliable:
-            self.arrive(now + self._delay(), to, data)
+            self.arrive(now + self.delay(), to, data)
             return
         options, random = self.options, self.random
         if options.loss and random.random() < options.loss:
@@ -50,9 +50,9 @@ class Network:
         start = self._start(now, source, len(data))
         if start is None:
             return
-        self.arrive(start + self._delay(), to, data)
+        self.arrive(start + self.delay(), to, data)
         if options.duplication and random.random() < options.duplication:
-            self.arrive(start + self._delay() * 3, to, data)
+            self.arrive(start + self.delay() * 3, to, data)
 
     def cut(self, source: int, to: int) -> None:
         self.cuts.add((source, to))
@@ -74,14 +74,14 @@ class Network:
         """One cut ends. What a reliable link held arrives now, in any order."""
         self.cuts.discard((source, to))
         for data in self._held.pop((source, to), []):
-            self.arrive(now + self._delay(), to, data)
+            self.arrive(now + self.delay(), to, data)
 
     def forget(self, rank: int) -> None:
         """A daemon crashed: its reliable links end, with what they held."""
         for pair in [pair for pair in self._held if rank in pair]:
             del self._held[pair]
 
-    def _delay(self) -> int:
+    def delay(self) -> int:
         options = self.options
         spread = self.random.expovariate(1.0) * options.delay_mean_us
         if options.delay_tail and self.random.random() < options.delay_tail:

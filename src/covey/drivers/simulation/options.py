@@ -22,6 +22,7 @@ FAULT_KINDS = (
     "one_way",
     "flap",
     "crash",
+    "refused",
     "stop",
     "pause",
     "clock",

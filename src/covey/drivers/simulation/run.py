@@ -53,6 +53,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     options = draw(seed, asked, random)
     world = World(options.cluster, options.settings, options.network, random, f"seed-{seed}", sink)
     world.check_invariants = invariants
+    world.ports_refuse = "refused" in options.kinds
     faults = Faults(world, random, options.kinds)
     workload = Workload(world, random, options.rate_per_second)
     for rank in range(len(options.cluster.daemons)):

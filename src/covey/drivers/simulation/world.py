@@ -7,13 +7,14 @@ Not here: which faults happen (faults.py), what is sent (workload.py), how a run
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
 from heapq import heappop, heappush
 from random import Random
 
 from covey.config import Cluster, Settings
 from covey.ids import Life
 from covey.protocol.effects import Effect, Entered, Installed, Refused, Send, Stopped
-from covey.protocol.inputs import Datagram, Input
+from covey.protocol.inputs import Datagram, Input, PeerRefused
 from covey.protocol.values import Count
 from covey.trace.daemon import DaemonRecorder, Sink
 
@@ -40,6 +41,7 @@ class World:
         self.count = Count()
         self.watchers: list[Watch] = []
         self.check_invariants = True
+        self.ports_refuse = False
         self.changed_at = 0
         self._run = run
         self._sink = sink
@@ -159,10 +161,18 @@ class World:
             return
         for send, rank in sends:
             self.send(self.now, node.rank, rank, send.data, send.reliable)
+            if self.ports_refuse:
+                self._maybe_refuse(node, rank)
         for effect in effects:
             self._observe(node, effect)
         if node.alive:
             self._schedule_deadline(node)
+
+    def _maybe_refuse(self, node: Node, rank: int) -> None:
+        """The host of a crashed daemon answers that nobody listens: perhaps late, when the next life is there."""
+        dead = self.nodes.get(rank)
+        if dead is not None and not dead.alive and self.connected(node.rank, rank) and self.random.random() < 0.2:
+            self.at(self.now + self.network.delay(), partial(self.give, node.rank, PeerRefused(rank)))
 
     def _observe(self, node: Node, effect: Effect) -> None:
         if isinstance(effect, Send | Refused):

@@ -1,4 +1,4 @@
-"""A minimum over all members of a ring, carried by the token (000 §4.1).
+"""A minimum over all members of a ring, carried by the token.
 
 Each visit lowers the value to the visitor's own if that is less, and remembers who lowered it; only that member (or
 anybody, when nobody has lowered it) may raise it again. One value may be too high for members not yet visited in this

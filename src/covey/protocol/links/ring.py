@@ -1,4 +1,4 @@
-"""Token ring inside a site: reliable packets and flow control by a rotating token (000 §4.1, 002 §3.2).
+"""Token ring inside a site: reliable packets and flow control by a rotating token.
 
 In:        packets and tokens of one view; on each visit the engine's new packets, order line and received numbers.
 Out:       datagrams to send, in order; new packets' chunks; the usable minima of the ring.

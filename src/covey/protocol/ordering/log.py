@@ -3,7 +3,7 @@
 In:        bundles and announcements, in any order.
 Out:       `gap_free` (numbers 1 … gap_free are held, or were), `frontier` (rule R2: no bundle of this site that we have
            not got has a stamp up to here).
-Not here:  delivery (delivery.py), what others hold (stability.py).
+Not here:  delivery (order.py), what others hold (stability.py).
 
 Invariants: L1 every number in low+1 … gap_free is held; L2 gap_free + 1 is not held; L3 the frontier never falls.
 """

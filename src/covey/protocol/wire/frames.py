@@ -10,11 +10,10 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from covey.config import DAEMONS_MAX
+from covey.config import FRAME_ITEMS_MAX as REQUESTS_MAX
 from covey.ids import Ballot, Life
 from covey.protocol.values import Bundle, Declaration
-
-DAEMONS_MAX = 1_024
-REQUESTS_MAX = 4_096
 
 Lives = Annotated[tuple[Life, ...], Meta(max_length=DAEMONS_MAX)]
 

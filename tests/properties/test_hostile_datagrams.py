@@ -1,0 +1,138 @@
+"""Bytes that are wrong: whatever comes in a datagram, a step never raises, and what is dropped is counted.
+
+A short life of a small cluster is recorded: forming a view, messages of every service, a cut, a merge. One daemon's inputs
+are then played again with one datagram changed somewhere in them, and everything after it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from covey.config import one_daemon_sites, one_site
+from covey.errors import FrameError
+from covey.protocol.engine import Engine
+from covey.protocol.inputs import Datagram, Input
+from covey.protocol.values import Service
+from tests.unit.protocol.network import START_US, Step, TinyNetwork, instant, make_engine
+
+CLUSTERS = {"ring": one_site(3), "mesh": one_daemon_sites(3)}
+SHAPES = pytest.mark.parametrize("shape", CLUSTERS)
+RANK = 1
+WHERE = st.integers(0, 100_000)
+"""Which datagram, which byte: taken modulo how many there are."""
+
+
+@cache
+def recorded(shape: str) -> tuple[Step, ...]:
+    """All inputs of one daemon in the life of its cluster."""
+    network = TinyNetwork(CLUSTERS[shape])
+    network.form_view()
+    send_some(network, 1)
+    network.loses = lambda source, to, header: 2 in (source, to)
+    send_some(network, 2)
+    network.run_until(lambda: network.in_one_view((0, 1)))
+    network.loses = lambda source, to, header: False
+    network.form_view()
+    send_some(network, 3)
+    return tuple(network.steps[RANK])
+
+
+def send_some(network: TinyNetwork, seq: int) -> None:
+    for service in Service:
+        for rank in range(3):
+            network.submit(rank, seq, bytes(3_000), service, session=service + 1)
+        network.run(3_000)
+    network.run(20_000)
+
+
+def datagrams(shape: str) -> list[tuple[int, int]]:
+    """(step, place in it) of each datagram."""
+    return [
+        (step, place)
+        for step, (_, inputs) in enumerate(recorded(shape))
+        for place, one in enumerate(inputs)
+        if isinstance(one, Datagram)
+    ]
+
+
+def original(shape: str, which: int) -> tuple[int, int, bytes]:
+    places = datagrams(shape)
+    step, place = places[which % len(places)]
+    one = recorded(shape)[step][1][place]
+    assert isinstance(one, Datagram)
+    return step, place, one.data
+
+
+def play(shape: str, step: int, place: int, data: bytes) -> Engine:
+    """The same life with one datagram replaced; then the daemon is left alone for a while."""
+    engine = make_engine(CLUSTERS[shape], RANK)
+    engine.start(instant(START_US))
+    now = START_US
+    for at, (now_us, recorded_inputs) in enumerate(recorded(shape)):
+        inputs: list[Input] = list(recorded_inputs)
+        if at == step:
+            inputs[place] = Datagram(data)
+        now = now_us
+        engine.step(instant(now), inputs)
+    for _ in range(60):
+        now = max(now, engine.next_deadline_us() or now)
+        engine.step(instant(now), [])
+    return engine
+
+
+def is_counted(engine: Engine, data: bytes) -> bool:
+    """Whether these bytes, if they are no frame, were counted under their reason."""
+    try:
+        engine.kit.codec.decode(data)
+    except FrameError as error:
+        return engine.kit.count[f"frame rejected: {error.reason}"] >= 1
+    return True
+
+
+@SHAPES
+def test_a_recorded_life_can_be_played_again(shape: str) -> None:
+    step, place, data = original(shape, 0)
+    engine = play(shape, step, place, data)
+    assert len(recorded(shape)) > 100
+    assert not any(name.startswith("frame rejected") for name in engine.kit.count)
+
+
+@SHAPES
+@settings(max_examples=60)
+@given(which=WHERE, at=WHERE, by=st.integers(1, 255))
+def test_one_changed_byte_never_makes_a_step_raise(shape: str, which: int, at: int, by: int) -> None:
+    step, place, data = original(shape, which)
+    changed = bytearray(data)
+    changed[at % len(data)] ^= by
+    assert is_counted(play(shape, step, place, bytes(changed)), bytes(changed))
+
+
+@SHAPES
+@settings(max_examples=30)
+@given(which=WHERE, length=WHERE)
+def test_a_truncated_datagram_never_makes_a_step_raise(shape: str, which: int, length: int) -> None:
+    step, place, data = original(shape, which)
+    cut = data[: length % len(data)]
+    assert is_counted(play(shape, step, place, cut), cut)
+
+
+@SHAPES
+@settings(max_examples=30)
+@given(which=WHERE, noise=st.binary(max_size=100), keep=st.booleans())
+def test_noise_never_makes_a_step_raise(shape: str, which: int, noise: bytes, keep: bool) -> None:
+    """With or without a good head before it."""
+    step, place, data = original(shape, which)
+    bad = data[:30] + noise if keep else noise
+    assert is_counted(play(shape, step, place, bad), bad)
+
+
+@given(noise=st.lists(st.binary(max_size=60), max_size=20))
+def test_every_datagram_that_is_no_frame_is_counted_once(noise: list[bytes]) -> None:
+    engine = make_engine(CLUSTERS["ring"], RANK)
+    engine.start(instant(START_US))
+    engine.step(instant(START_US), [Datagram(data) for data in noise])
+    assert sum(engine.kit.count.values()) == len(noise)
