@@ -86,7 +86,7 @@ def alive(
     active: bool = False,
     leader: int = -1,
     view: Ballot = NO_VIEW,
-    members: tuple[Life, ...] = (),
+    members: tuple[Life, ...] = (A,),
     promised: Ballot | None = None,
     counter: int = 1,
     hears: Iterable[Heard] = (),

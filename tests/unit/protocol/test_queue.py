@@ -11,7 +11,7 @@ from tests.unit.protocol.builders import B
 BUNDLE_BYTES = 4
 
 
-def make_queue(*payloads: bytes, bytes_max: int = 100, session: int = 1) -> SubmitQueue:
+def make_queue(*payloads: bytes, bytes_max: int = 10_000, session: int = 1) -> SubmitQueue:
     queue = SubmitQueue(B, site=2, bytes_max=bytes_max, bundle_bytes=BUNDLE_BYTES)
     for seq, payload in enumerate(payloads, start=1):
         put(queue, payload, seq=seq, session=session)
