@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check fmt clean
+.PHONY: help demo test test-fast soak check fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ test: $(READY) ## Run every test
 
 test-fast: $(READY) ## Run the tests that take seconds, for daily work
 	$(BIN)/pytest -n 2 -m "not slow and not live"
+
+soak: $(READY) ## Trouble a live cluster for twenty minutes, then check its trace (needs root for the network part)
+	@$(BIN)/python -m covey.drivers.live.soak --minutes 20
 
 check: $(READY) ## Formatting, lint, types, layers, and the rules of the house
 	$(BIN)/ruff format --check .

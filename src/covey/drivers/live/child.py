@@ -87,6 +87,11 @@ class Child:
         """None while it runs."""
         return self._popen.poll()
 
+    def resident_kb(self) -> int:
+        """Memory it holds now, as the system counts it."""
+        fields = Path(f"/proc/{self._popen.pid}/status").read_text().split()
+        return int(fields[fields.index("VmRSS:") + 1])
+
     def last_words(self) -> str:
         return self._log.read_text(errors="replace").strip()[-2_000:]
 

@@ -3,8 +3,8 @@
 In:        nothing.  Out: numbers, after about three seconds.
 Not here:  whether the bench is correct (the tests).
 
-The sender never stops to listen, so the router is always behind: what it carries is all it can carry, next to a sender
-that takes another core.
+For the rates the sender never pauses and nobody reads: the router is always behind, and what it carries is all it can
+carry next to a sender that takes another core. Daemons that compete for the same cores leave it less.
 """
 
 from __future__ import annotations
