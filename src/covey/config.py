@@ -127,6 +127,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         self._require(
             self.ring_packets_per_visit <= self.ring_packets_unstable, "ring_packets_per_visit <= ring_packets_unstable"
         )
+        pieces = self.packet_bytes // 2 * self.ring_packets_unstable
+        self._require(self.bundle_bytes <= pieces, "bundle_bytes <= packet_bytes / 2 * ring_packets_unstable")
         self._require(self.retransmit_requests_max <= FRAME_ITEMS_MAX, f"retransmit_requests_max <= {FRAME_ITEMS_MAX}")
         self._require(self.recovery_batch_bundles <= FRAME_ITEMS_MAX, f"recovery_batch_bundles <= {FRAME_ITEMS_MAX}")
         for field in self.__struct_fields__:

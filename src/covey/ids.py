@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
+
+from msgspec import Meta
 
 INFINITE: Final = 1 << 62
 """A stamp above every stamp: the frontier of a site from which nothing more can come."""
+
+Natural = Annotated[int, Meta(ge=0, lt=1 << 62)]
+"""What a number of the protocol can be; anything else on the wire is malformed."""
+
+Rank = Annotated[int, Meta(ge=0, lt=1_024)]
+"""A daemon's place in the configuration."""
 
 
 class Life(NamedTuple):
     """One life of one daemon: its configured rank, and the boot id of this incarnation."""
 
-    rank: int
-    boot: int
+    rank: Rank
+    boot: Natural
 
 
 class Ballot(NamedTuple):
@@ -26,9 +34,9 @@ class Ballot(NamedTuple):
     '7.0.3'
     """
 
-    counter: int
-    proposer: int
-    boot: int
+    counter: Natural
+    proposer: Rank
+    boot: Natural
 
     def __str__(self) -> str:
         return f"{self.counter}.{self.proposer}.{self.boot}"

@@ -9,19 +9,16 @@ Invariants: C1 only bundles of the declared union are taken; C2 DONE is sent onl
 
 from __future__ import annotations
 
-from covey.ids import INFINITE, Life
+from covey.ids import Life
 
 from .deadlines import Deadline
 from .effects import Effect, Send
 from .kit import Kit
 from .membership.machine import Attempt
-from .operation import Operation
+from .operation import AHEAD_MAX, Operation
 from .ordering.recovery import Plan, holders, make_plan, missing
 from .values import Bundle, Declaration
 from .wire.frames import Done, Frame, Resend, StateTrans, Want
-
-AHEAD_MAX = 1_000_000
-"""Bundles of one site that a co-mover can be ahead of us: more than any window allows."""
 
 
 class Change:
@@ -65,13 +62,13 @@ class Change:
 
     def _is_possible(self, theirs: Declaration) -> bool:
         """Of our own view, a declaration is about the same sites and within what the windows allow."""
-        if theirs.high >= INFINITE:
-            return False
         if theirs.view != self._old.view:
             return True
         mine = {entry.site: entry for entry in self._declaration.sites}
         return [entry.site for entry in theirs.sites] == list(mine) and all(
-            0 <= entry.low <= entry.gap_free <= mine[entry.site].gap_free + AHEAD_MAX for entry in theirs.sites
+            entry.low <= min(entry.gap_free, mine[entry.site].gap_free)
+            and entry.gap_free <= mine[entry.site].gap_free + AHEAD_MAX
+            for entry in theirs.sites
         )
 
     def on_want(self, sender: Life, frame: Want) -> list[Effect]:

@@ -46,6 +46,11 @@ from .wire.frames import (
     Want,
 )
 
+COUNT_MAX = 1_000_000
+GROUPS_MAX = 100
+GROUP_BYTES_MAX = 512
+"""Bounds on one submission: messages in it, groups it is for, bytes of a group's name."""
+
 ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Token
 
 
@@ -171,6 +176,10 @@ class Engine:
             return "the daemon is stopping"
         if len(submit.payload) > self.kit.settings.message_bytes_max:
             return "the message is too large"
+        if not 0 < submit.count <= COUNT_MAX or len(submit.groups) > GROUPS_MAX:
+            return "too many messages or groups, or none"
+        if any(len(group.encode()) > GROUP_BYTES_MAX for group in submit.groups):
+            return "a group name is too long"
         if submit.service is Service.UNRELIABLE:
             too_large = len(submit.payload) > self.kit.settings.bundle_bytes
             return "an unreliable message must fit one bundle" if too_large else ""

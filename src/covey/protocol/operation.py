@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from covey.config import Settings
+from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Life
 
 from .deadlines import Deadline
@@ -21,7 +22,10 @@ from .transport.queue import SubmitQueue
 from .transport.unreliable import UnreliableStreams
 from .values import Announcement, Bundle, Delivery, Service
 from .wire.codec import PACKET_OVERHEAD, encode_bundle
-from .wire.frames import Announce, Data, Parked, Token, Unreliable
+from .wire.frames import Announce, Chunk, Data, Parked, Token, Unreliable
+
+AHEAD_MAX = 1_000_000
+"""Bundles of one site that can be under way at once: more than any window allows."""
 
 _BUNDLE_HEADROOM = 160
 """More than any bundle header: used to guess how many packets the next bundle needs."""
@@ -155,14 +159,21 @@ class Operation:
             chunks = self.ring.on_data(frame, datagram)
         effects: list[Effect] = []
         for chunk in chunks:
-            bundle = self._reassembly.add(chunk)
-            if bundle is None or not self._is_ours(bundle):
+            bundle = self._put_together(chunk)
+            if bundle is None or not self._is_possible(bundle):
                 continue
             effects += self._see_stamp(bundle.stamp, bundle.origin.rank, now_us)
             effects += self._deliveries(self.order.add(bundle))
         if chunks and self.mesh is not None:
             self.mesh.want_announcement(now_us, self.kit.deadlines)
         return effects
+
+    def _put_together(self, chunk: Chunk) -> Bundle | None:
+        try:
+            return self._reassembly.add(chunk)
+        except FrameError:
+            self.kit.count.add("bundle dropped: malformed")
+            return None
 
     def on_parked(self, frame: Parked, now_us: int) -> list[Effect]:
         if self.ring is None:
@@ -218,7 +229,9 @@ class Operation:
         return [*effects, Deliver(self.view, bundle, (bundle.payload,))]
 
     def on_unreliable(self, frame: Unreliable) -> list[Effect]:
-        if not self._is_ours(frame.bundle):
+        bundle = frame.bundle
+        if bundle.origin not in self.members or bundle.service is not Service.UNRELIABLE or bundle.number:
+            self.kit.count.add("bundle dropped: impossible")
             return []
         if not self.unreliable.is_new(frame.bundle):
             self.kit.count.add("unreliable dropped: duplicate")
@@ -253,9 +266,17 @@ class Operation:
     def _deliveries(self, deliveries: Iterable[Delivery]) -> list[Effect]:
         return [Deliver(self.view, bundle, payloads) for bundle, payloads in deliveries]
 
-    def _is_ours(self, bundle: Bundle) -> bool:
-        """A bundle of somebody who is not a member cannot be."""
-        if bundle.origin in self.members and bundle.stamp < INFINITE:
+    def _is_possible(self, bundle: Bundle) -> bool:
+        """Whether a member may have sent it: of its own site, stamped, within what the windows allow."""
+        log = self.order.logs.get(bundle.site)
+        if (
+            log is not None
+            and bundle.origin in self.members
+            and self.kit.site_of(bundle.origin) == bundle.site
+            and bundle.service is not Service.UNRELIABLE
+            and 0 < bundle.stamp < INFINITE
+            and 0 < bundle.number <= log.gap_free + AHEAD_MAX
+        ):
             return True
         self.kit.count.add("bundle dropped: impossible")
         return False

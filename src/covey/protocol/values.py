@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
-from covey.ids import Ballot, Life
+from covey.ids import INFINITE, Ballot, Life, Natural
 
 Payload = bytes | memoryview
 
@@ -23,11 +24,14 @@ class Service(IntEnum):
     SAFE = 5
 
 
+Stamp = Annotated[int, Meta(ge=0, le=INFINITE)]
+
+
 class Position(NamedTuple):
     """A place in the agreed order of one view."""
 
-    stamp: int
-    site: int
+    stamp: Stamp
+    site: Annotated[int, Meta(ge=-1, le=INFINITE)]
 
 
 START = Position(0, -1)
@@ -86,20 +90,20 @@ class Delivery(NamedTuple):
 class Announcement(NamedTuple):
     """Every bundle of the site numbered above `number` has a stamp above `last` (rule R2)."""
 
-    number: int
-    last: int
+    number: Natural
+    last: Natural
 
 
 class SiteDeclaration(NamedTuple):
     """What a daemon holds of one site when it freezes its view."""
 
-    site: int
-    low: int
+    site: Natural
+    low: Natural
     """Numbers up to here were received by every member of the view, and may be gone from the store."""
-    gap_free: int
+    gap_free: Natural
     """Numbers up to here are held, or were."""
-    frontier: int
-    extras: tuple[tuple[int, int], ...]
+    frontier: Stamp
+    extras: tuple[tuple[Natural, Natural], ...]
     """(number, stamp) of each bundle held beyond `gap_free`."""
     announcements: tuple[Announcement, ...]
 
@@ -110,9 +114,9 @@ class Declaration(msgspec.Struct, array_like=True, frozen=True):
     view: Ballot
     position: Position
     """The last place in the agreed order that this daemon has delivered."""
-    aru: int
+    aru: Stamp
     """Every member of the view had everything up to this stamp, as known when the view was first frozen."""
-    high: int
+    high: Natural
     """The highest stamp seen, made or promised: the next view stamps above it."""
     commit: tuple[Life, ...]
     sites: tuple[SiteDeclaration, ...]

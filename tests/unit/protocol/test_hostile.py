@@ -82,6 +82,10 @@ MESH: dict[str, MakeFrame] = {
     "a bundle of somebody else's site": lambda view: packet(view, from_b(1, 10, site=2)),
     "a stamp above all stamps": lambda view: packet(view, from_b(1, HUGE)),
     "the highest stamp": lambda view: packet(view, from_b(1, INFINITE)),
+    "fragments of two different messages": lambda view: packet(
+        view, from_b(1, 10, fragments=2), from_b(2, 20, fragment=4, fragments=5)
+    ),
+    "a fragment before the first place": lambda view: packet(view, from_b(1, 10, place=1, fragment=5, fragments=6)),
     "one place twice, stamps falling": lambda view: packet(view, from_b(1, 20, place=1), from_b(2, 10, place=1)),
     "an announcement above all stamps": lambda view: Announce(view, 1, 0, HUGE, 0, (), True),
     "an announcement of negative numbers": lambda view: Announce(view, 1, -5, -5, -5, ((1, -5),), True),
@@ -96,6 +100,8 @@ MESH: dict[str, MakeFrame] = {
     "a JOIN with a huge wait": lambda view: Join(working(view), HUGE, (A, B, C)),
     "a NEWMEMB with a huge counter": lambda view: NewMemb(Ballot(HUGE, 1, 1), (A, B)),
     "a NEWMEMB with a negative rank": lambda view: NewMemb(Ballot(view.counter + 50, 1, 1), (Life(-1, 1), A, B)),
+    "a NEWMEMB of an unknown proposer": lambda view: NewMemb(Ballot(view.counter + 50, 999, 1), (A, B)),
+    "a NEWMEMB of another proposer": lambda view: NewMemb(Ballot(view.counter + 50, 2, 1), (A, B)),
     "a REFUSE with a huge counter": lambda view: Refuse(view, HUGE),
 }
 RING: dict[str, MakeFrame] = {

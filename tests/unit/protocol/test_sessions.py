@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from covey.protocol.ordering.sessions import SessionOrder, may_come_early
@@ -70,6 +72,21 @@ def test_a_message_in_fragments_is_whole_when_all_are_here_whichever_came_last()
 def test_a_message_without_its_last_fragment_is_not_whole() -> None:
     parts = fragments_of(1, [b"a", b"b"], service=Service.AGREED)
     assert holding(parts[0]).whole(parts[0]) is None
+
+
+def test_fragments_of_two_different_messages_make_no_whole() -> None:
+    first, last = bundle(1, fragments=2), bundle(2, fragment=4, fragments=5)
+    assert holding(first, last).whole(first) is None
+
+
+def test_a_message_of_millions_of_fragments_is_not_looked_for_when_few_are_here() -> None:
+    last = bundle(300_000, fragment=299_999, fragments=300_000)
+    session = holding(last)
+    tracemalloc.start()
+    assert session.whole(last) is None
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_000_000
 
 
 def test_all_fragments_of_a_delivered_message_leave_the_order() -> None:

@@ -65,8 +65,8 @@ def _working_views(hearing: Hearing) -> list[list[int]]:
     """Views that all their members say are working, by their lowest rank."""
     views: dict[Ballot, tuple[Life, ...]] = {}
     for rank in sorted(hearing.peers):
-        alive = hearing.peers[rank].alive
-        if alive.active:
+        peer, alive = hearing.peers[rank], hearing.peers[rank].alive
+        if alive.active and peer.life in alive.members:
             views.setdefault(alive.view, alive.members)
     whole = []
     for view, members in views.items():

@@ -186,6 +186,8 @@ class Machine:
 
     def on_join(self, sender: Life, join: Join, now_us: int) -> list[Effect]:
         effects = self.on_alive(sender, join.alive, now_us)
+        if self.hearing.peers[sender.rank].alive is not join.alive:
+            return effects  # Overtaken by a later word, or of an earlier life.
         if sender.rank > self.kit.me.rank or self.kit.me not in join.proposed or sender.rank in self._excluded:
             return effects
         if self.state is State.GATHER and self.active:
@@ -194,8 +196,10 @@ class Machine:
             if self._leader != sender.rank or self.state is not State.REP:
                 self._leader = sender.rank
                 effects += self._enter(Reason.FOLLOW_LOWER, self.kit.name(sender.rank), now_us)
-            slack = self.kit.settings.follow_slack_ms * 1_000
-            self.kit.deadlines.set(Deadline.FOLLOW, now_us + max(0, join.remaining_us) + slack)
+            settings = self.kit.settings
+            longest_us = 2 * settings.gather_ms * settings.gather_growth_max * 1_000
+            wait_us = min(join.remaining_us, longest_us) + settings.follow_slack_ms * 1_000
+            self.kit.deadlines.set(Deadline.FOLLOW, now_us + wait_us)
         return effects
 
     def on_new_memb(self, sender: Life, frame: NewMemb, now_us: int) -> list[Effect]:
@@ -205,7 +209,7 @@ class Machine:
             self.kit.count.add("older attempt dropped")
             refusal = Refuse(frame.attempt, max(self.counter, self.promised.counter))
             return [self._send((sender.rank,), refusal)]
-        if self.kit.me not in frame.members or not self._knows(frame.members):
+        if frame.attempt[1:] != sender or self.kit.me not in frame.members or not self._knows(frame.members):
             self.kit.count.add("proposal dropped: not for this life")
             return []
         return self._promise(Attempt(frame.attempt, frame.members), Reason.PROMISED, now_us)
@@ -357,7 +361,7 @@ class Machine:
         )
         if self.state is not State.GATHER:
             return [self._send(self._everyone, alive)]
-        remaining = (self.kit.deadlines.at(Deadline.GATHER) or now_us) - now_us
+        remaining = max(0, (self.kit.deadlines.at(Deadline.GATHER) or now_us) - now_us)
         proposed = tuple(to_propose(self.hearing, self._base(), self._excluded, now_us))
         return [self._send(self._everyone, Join(alive, remaining, proposed))]
 

@@ -57,7 +57,8 @@ class Order:
         if self.frozen or log is None or not log.add(bundle):
             self._count.add("bundle dropped: known or too late")
             return []
-        self._enter(bundle)
+        if not self._enter(bundle):
+            return []
         if not may_come_early(bundle) or (self.hold_early and bundle.origin != self._me):
             return []
         return self._early(bundle)
@@ -160,10 +161,15 @@ class Order:
 
     # --- helpers
 
-    def _enter(self, bundle: Bundle) -> None:
+    def _enter(self, bundle: Bundle) -> bool:
+        """A bundle takes its place. A second one for the same place of its session never leaves the order."""
+        if not self._session(bundle).hold(bundle):
+            self._count.add("bundle dropped: its place is taken")
+            bundle.passed = True
+            return False
         heappush(self._heap, (bundle.stamp, bundle.site, bundle.number))
         self._highest = max(self._highest, bundle.stamp)
-        self._session(bundle).hold(bundle)
+        return True
 
     def _session(self, bundle: Bundle) -> SessionOrder:
         session = self._sessions.get(bundle.key)

@@ -15,8 +15,12 @@ class SessionOrder:
         self._done_ahead: set[int] = set()
         self._held: dict[int, Bundle] = {}
 
-    def hold(self, bundle: Bundle) -> None:
+    def hold(self, bundle: Bundle) -> bool:
+        """Keep a bundle until its message is delivered; False if its place is taken already."""
+        if bundle.place <= self.done_to or bundle.place in self._done_ahead or bundle.place in self._held:
+            return False
         self._held[bundle.place] = bundle
+        return True
 
     def has_prefix_of(self, bundle: Bundle) -> bool:
         """Whether everything this session sent before the bundle is done."""
@@ -31,11 +35,15 @@ class SessionOrder:
             return Delivery(bundle, (bundle.payload,))
         first = bundle.place - bundle.fragment
         last = self._held.get(first + bundle.fragments - 1)
-        if last is None:
+        if last is None or len(self._held) < bundle.fragments:
             return None
-        group = [self._held.get(first + offset) for offset in range(bundle.fragments)]
-        payloads = tuple(part.payload for part in group if part is not None)
-        return Delivery(last, payloads) if len(payloads) == len(group) else None
+        payloads = []
+        for fragment in range(bundle.fragments):
+            part = self._held.get(first + fragment)
+            if part is None or (part.fragment, part.fragments) != (fragment, bundle.fragments):
+                return None
+            payloads.append(part.payload)
+        return Delivery(last, tuple(payloads))
 
     def finish(self, delivery: Delivery) -> None:
         """The message is delivered: its fragments are done and no longer held."""

@@ -29,6 +29,10 @@ class Waiting:
         self.taken = 0  # Fragments already stamped in this view.
 
 
+MESSAGE_BYTES = 64
+"""What a waiting message counts for besides its payload: empty ones fill a queue too."""
+
+
 class SubmitQueue:
     def __init__(self, me: Life, site: int, bytes_max: int, bundle_bytes: int) -> None:
         self._me = me
@@ -43,11 +47,11 @@ class SubmitQueue:
         return len(self._waiting)
 
     def has_room(self, payload: Payload) -> bool:
-        return self.bytes_waiting + len(payload) <= self._bytes_max or not self._waiting
+        return self.bytes_waiting + _cost(payload) <= self._bytes_max or not self._waiting
 
     def put(self, waiting: Waiting) -> None:
         self._waiting.append(waiting)
-        self.bytes_waiting += len(waiting.payload)
+        self.bytes_waiting += _cost(waiting.payload)
 
     def peek_size(self) -> int:
         """Payload bytes of the next bundle, or 0 if nothing waits."""
@@ -75,7 +79,7 @@ class SubmitQueue:
         if waiting.taken < fragments:
             return bundle, None
         self._waiting.popleft()
-        self.bytes_waiting -= len(waiting.payload)
+        self.bytes_waiting -= _cost(waiting.payload)
         return bundle, waiting.payload
 
     def start_view(self) -> None:
@@ -85,6 +89,10 @@ class SubmitQueue:
             self._waiting[0].taken = 0
 
     def check(self) -> None:
-        assert self.bytes_waiting == sum(len(waiting.payload) for waiting in self._waiting)
+        assert self.bytes_waiting == sum(_cost(waiting.payload) for waiting in self._waiting)
         assert self.bytes_waiting <= self._bytes_max or len(self._waiting) == 1, "Q1"
         assert all(waiting.taken == 0 for waiting in list(self._waiting)[1:])
+
+
+def _cost(payload: Payload) -> int:
+    return len(payload) + MESSAGE_BYTES

@@ -109,7 +109,7 @@ class Codec:
         try:
             kind, rank, boot = _SENDER.unpack_from(data, len(self._prefix))
             return Header(Life(rank, boot), _body(kind, memoryview(data)[len(self._prefix) + _SENDER.size :]))
-        except (struct.error, msgspec.DecodeError, ValueError) as error:
+        except (struct.error, msgspec.DecodeError, ValueError, RecursionError) as error:
             raise FrameError("malformed frame", str(error)) from None
 
     def _head(self, kind: int) -> bytes:
@@ -160,7 +160,11 @@ def encode_bundle(bundle: Bundle) -> bytes:
 
 
 def read_bundle(body: memoryview) -> Bundle:
-    bundle, size = _read_bundle(body)
+    """A whole bundle and nothing else; FrameError if it is none."""
+    try:
+        bundle, size = _read_bundle(body)
+    except (struct.error, ValueError) as error:
+        raise FrameError("malformed bundle", str(error)) from None
     if size != len(body):
         raise FrameError("malformed bundle", f"{len(body) - size} bytes too many")
     return bundle
@@ -191,6 +195,8 @@ def _read_bundles(body: memoryview, count: int) -> tuple[Bundle, ...]:
         bundle, size = _read_bundle(body)
         bundles.append(bundle)
         body = body[size:]
+    if body:
+        raise FrameError("malformed frame", f"{len(body)} bytes too many")
     return tuple(bundles)
 
 
@@ -214,6 +220,8 @@ def _read_data(body: memoryview) -> Data:
             raise FrameError("malformed packet", f"chunk of bundle {number}")
         chunks.append(Chunk(site, number, piece, pieces, body[at : at + length]))
         at += length
+    if at != len(body):
+        raise FrameError("malformed packet", f"{len(body) - at} bytes too many")
     return Data(view, turn, packet_seq, tuple(chunks))
 
 

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from covey.config import DAEMONS_MAX
 from covey.config import FRAME_ITEMS_MAX as REQUESTS_MAX
-from covey.ids import Ballot, Life
+from covey.ids import Ballot, Life, Natural, Rank
 from covey.protocol.values import Bundle, Declaration
 
 Lives = Annotated[tuple[Life, ...], Meta(max_length=DAEMONS_MAX)]
@@ -21,9 +21,9 @@ Lives = Annotated[tuple[Life, ...], Meta(max_length=DAEMONS_MAX)]
 class Heard(NamedTuple):
     """One line of a sender's list of whom it hears."""
 
-    rank: int
-    boot: int
-    number: int
+    rank: Rank
+    boot: Natural
+    number: Natural
     """The last ALIVE number heard from that life: seeing a recent one come back shows that the link works both ways."""
     two_way: bool
 
@@ -35,16 +35,16 @@ class Control(msgspec.Struct, array_like=True, frozen=True):
 class Alive(Control, frozen=True):
     """I am here; this is my state, and whom I hear."""
 
-    number: int
+    number: Natural
     state: Annotated[int, Meta(ge=0, le=5)]
     active: bool
     """The view is working: its token circulates."""
-    leader: int
+    leader: Annotated[int, Meta(ge=-1, lt=DAEMONS_MAX)]
     """The rank whose proposal the sender waits for, or -1."""
     view: Ballot
     members: Lives
     promised: Ballot
-    counter: int
+    counter: Natural
     heard: Annotated[tuple[Heard, ...], Meta(max_length=DAEMONS_MAX)]
 
 
@@ -52,7 +52,7 @@ class Join(Control, frozen=True):
     """I gather, and will propose in `remaining_us`; so far I think of `proposed`."""
 
     alive: Alive
-    remaining_us: int
+    remaining_us: Natural
     proposed: Lives
 
 
@@ -67,7 +67,7 @@ class Refuse(Control, frozen=True):
     """I have promised more than the attempt you propose."""
 
     attempt: Ballot
-    counter: int
+    counter: Natural
 
 
 class StateTrans(Control, frozen=True):
@@ -82,7 +82,7 @@ class Want(Control, frozen=True):
     """Resend me these bundles of our old view: (site, first number, last number)."""
 
     attempt: Ballot
-    ranges: Annotated[tuple[tuple[int, int, int], ...], Meta(max_length=REQUESTS_MAX)]
+    ranges: Annotated[tuple[tuple[Natural, Natural, Natural], ...], Meta(max_length=REQUESTS_MAX)]
 
 
 class Done(Control, frozen=True):
@@ -102,32 +102,32 @@ class Goodbye(Control, frozen=True):
 class Floor(NamedTuple):
     """A minimum over the ring in the making: a value, and the rank that lowered it last (-1: nobody)."""
 
-    value: int
-    modifier: int
+    value: Natural
+    modifier: Annotated[int, Meta(ge=-1, lt=DAEMONS_MAX)]
 
 
 class Token(Control, frozen=True):
     """The right to send in a site. Only its holder stamps."""
 
     view: Ballot
-    number: int
-    packet_seq: int
+    number: Natural
+    packet_seq: Natural
     """The highest packet number used."""
     packet_floor: Floor
     """Packets up to here are at every member, when the minimum of two consecutive visits is taken."""
     line_floor: Floor
     """Likewise the order line, for safe delivery."""
-    received_floors: Annotated[tuple[tuple[int, Floor], ...], Meta(max_length=DAEMONS_MAX)]
+    received_floors: Annotated[tuple[tuple[Natural, Floor], ...], Meta(max_length=DAEMONS_MAX)]
     """Likewise the gap-free bundle number of each site, for discarding."""
-    site_seq: int
+    site_seq: Natural
     """The highest bundle number used."""
-    stamp: int
+    stamp: Natural
     """The highest stamp used or promised."""
-    flow: int
+    flow: Natural
     """Packets sent during the last rotation."""
-    idle: int
+    idle: Natural
     """Consecutive hops with nothing to do."""
-    requests: Annotated[tuple[int, ...], Meta(max_length=REQUESTS_MAX)]
+    requests: Annotated[tuple[Natural, ...], Meta(max_length=REQUESTS_MAX)]
     """Packets someone is missing."""
 
 
@@ -135,7 +135,7 @@ class Parked(Control, frozen=True):
     """I hold the idle token with this number."""
 
     view: Ballot
-    number: int
+    number: Natural
 
 
 class Hurry(Control, frozen=True):
@@ -148,11 +148,11 @@ class Announce(Control, frozen=True):
     """How far a site is: every bundle above `number` has a stamp above `last`; all there hold the order to `line`."""
 
     view: Ballot
-    site: int
-    number: int
-    last: int
-    line: int
-    received: Annotated[tuple[tuple[int, int], ...], Meta(max_length=DAEMONS_MAX)]
+    site: Natural
+    number: Natural
+    last: Natural
+    line: Natural
+    received: Annotated[tuple[tuple[Natural, Natural], ...], Meta(max_length=DAEMONS_MAX)]
     quiet: bool
     """Nothing is outstanding at the sender: no answer is needed."""
 
@@ -161,7 +161,7 @@ class Chunk(NamedTuple):
     """A bundle's encoding, or one piece of it when it does not fit a packet."""
 
     site: int
-    number: int
+    number: Natural
     piece: int
     pieces: int
     data: bytes | memoryview
