@@ -1,6 +1,6 @@
 """How fast the simulator runs, and how that grows with the number of daemons.
 
-    python bench/simulation_speed.py 3 10 30 100
+python bench/simulation_speed.py 3 10 30 100
 """
 
 from __future__ import annotations

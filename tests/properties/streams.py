@@ -12,7 +12,7 @@ from random import Random
 from covey.ids import Life
 from covey.protocol.values import Bundle, Delivery, Service, SessionKey
 
-SERVICES = [service for service in Service if service is not Service.UNRELIABLE]
+SERVICES: list[Service] = [service for service in Service if service is not Service.UNRELIABLE]
 STRONG = (Service.CAUSAL, Service.AGREED, Service.SAFE)
 
 

@@ -1,7 +1,7 @@
 """Bytes that are wrong: whatever comes in a datagram, a step never raises, and what is dropped is counted.
 
-A short life of a small cluster is recorded: forming a view, messages of every service, a cut, a merge. One daemon's inputs
-are then played again with one datagram changed somewhere in them, and everything after it.
+A short life of a small cluster is recorded: forming a view, messages of every service, a cut, a merge. One daemon's
+inputs are then played again with one datagram changed somewhere in them, and everything after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The order of a view against a model: bundles and announcements come in any order, and every service keeps its word."""
+"""The order of a view against a model: bundles and announcements in any order; every service keeps its word."""
 
 from __future__ import annotations
 

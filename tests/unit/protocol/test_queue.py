@@ -23,7 +23,7 @@ def put(queue: SubmitQueue, payload: bytes, *, seq: int = 1, session: int = 1, c
 
 
 def take_all(queue: SubmitQueue) -> list[Bundle]:
-    taken = []
+    taken: list[Bundle] = []
     while len(queue):
         taken.append(queue.take(len(taken) + 1, 10 * len(taken) + 10)[0])
         queue.check()

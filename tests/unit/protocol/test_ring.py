@@ -16,7 +16,7 @@ def losing(kind: type[Frame], to: int, times: int) -> RingHouse:
     """A ring of three at rest that will lose the next frames of a kind to one member."""
     house = RingHouse(3)
     house.run()
-    lost = []
+    lost: list[Frame] = []
 
     def loses(rank: int, frame: Frame) -> bool:
         hit = rank == to and isinstance(frame, kind) and len(lost) < times
