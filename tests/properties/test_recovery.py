@@ -1,7 +1,8 @@
 """How a view ends among those who move on together: whatever each of them held, they deliver the same, split alike.
 
 A small world without membership: daemons stamp, announce and receive at random, then some of them move on. They
-declare, resend to one another what is missing, and finish. One site of several daemons, or several sites of one daemon each.
+declare, resend to one another what is missing, and finish.
+One site of several daemons, or several sites of one daemon each.
 """
 
 from __future__ import annotations
