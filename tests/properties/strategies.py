@@ -129,7 +129,7 @@ ANNOUNCE = st.builds(
     site=SITE,
     number=NUMBER,
     last=STAMP,
-    line=FRONTIER,
+    line=STAMP,
     received=st.lists(st.tuples(SITE, NUMBER), max_size=3).map(tuple),
     quiet=st.booleans(),
 )

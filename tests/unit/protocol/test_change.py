@@ -7,9 +7,9 @@ import pytest
 from covey.config import Settings, one_daemon_sites
 from covey.ids import Ballot, Life
 from covey.protocol.effects import Effect, Send
-from covey.protocol.inputs import Datagram
+from covey.protocol.inputs import Datagram, Submit
 from covey.protocol.states import State
-from covey.protocol.values import START, Declaration, Service, SiteDeclaration
+from covey.protocol.values import START, Bundle, Declaration, Service, SiteDeclaration
 from covey.protocol.wire.frames import Announce, Data, Done, Frame, NewMemb, Resend, StateTrans, Want
 from tests.unit.protocol.builders import A, B, C, bundle, codec_of, frames_in, held
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
@@ -18,13 +18,13 @@ from tests.unit.protocol.network import SECOND_US, TinyNetwork
 class Attempt:
     """Three sites in a view; the lowest has been asked by b to go on without c."""
 
-    def __init__(self, messages: int = 0, size: int = 10) -> None:
+    def __init__(self, messages: int = 0, size: int = 10, groups: tuple[str, ...] = ()) -> None:
         self.network = TinyNetwork(one_daemon_sites(3))
         self.network.form_view()
         self.network.run(SECOND_US)
         self.network.loses = lambda source, to, header: isinstance(header.frame, Data | Announce)
         for seq in range(1, messages + 1):
-            self.network.submit(0, seq, bytes(size), Service.AGREED)
+            self.network.give(0, Submit(1, seq, Service.AGREED, bytes(size), groups=groups))
         self.engine = self.network.engines[0]
         self.view = self.engine.machine.view
         self.ballot = Ballot(self.engine.machine.counter + 1, B.rank, B.boot)
@@ -144,11 +144,11 @@ def test_when_the_last_missing_bundle_has_come_we_are_done() -> None:
     [bundle(7, site=1, origin=B), bundle(1, site=0), bundle(1, site=9, origin=B)],
     ids=["beyond the union", "one we hold", "of an unknown site"],
 )
-def test_a_resent_bundle_that_is_not_missing_is_dropped_and_counted(resent: object) -> None:
+def test_a_resent_bundle_that_is_not_missing_is_dropped_and_counted(resent: Bundle) -> None:
     attempt = Attempt(messages=1)
     attempt.give(attempt.declares(held(0), held(1, gap_free=1, frontier=10), held(2)))
     before = sum(attempt.engine.kit.count.values())
-    assert attempt.give(Resend(attempt.ballot, (resent,))) == []  # type: ignore[arg-type]
+    assert attempt.give(Resend(attempt.ballot, (resent,))) == []
     assert sum(attempt.engine.kit.count.values()) == before + 1
 
 
@@ -158,6 +158,18 @@ def test_what_a_co_mover_asks_for_is_resent_in_datagrams_of_moderate_size() -> N
     assert all(isinstance(effect, Send) and effect.to == (B.rank,) for effect in effects)
     resends = [frame for frame in attempt.said(effects) if isinstance(frame, Resend)]
     assert [[one.number for one in resend.bundles] for resend in resends] == [[1, 2], [3, 4], [5, 6]]
+
+
+@pytest.mark.parametrize(
+    "groups", [(), tuple(f"{number:0500}" for number in range(50))], ids=["few bytes", "long names"]
+)
+def test_a_resent_datagram_is_no_longer_than_a_packet_unless_it_holds_one_bundle(groups: tuple[str, ...]) -> None:
+    attempt = Attempt(messages=60, size=1, groups=groups)
+    effects = attempt.give(Want(attempt.ballot, ((0, 1, 60),)))
+    sizes = [len(effect.data) for effect in effects if isinstance(effect, Send)]
+    counts = [len(frame.bundles) for frame in attempt.said(effects) if isinstance(frame, Resend)]
+    assert sum(counts) == 60
+    assert all(size <= Settings().packet_bytes or count == 1 for size, count in zip(sizes, counts, strict=True))
 
 
 def test_an_endless_want_is_answered_with_what_is_there() -> None:

@@ -157,10 +157,30 @@ def test_a_lower_boot_id_is_believed_once_the_later_life_has_long_been_silent(li
     assert listener.hear(TIMEOUT + 1, life=B) is News.NEW_LIFE
 
 
-def test_a_new_life_starts_without_proof_that_it_hears_us(listener: Listener) -> None:
+def test_a_new_life_does_not_displace_a_well_connected_one_without_proof(listener: Listener) -> None:
     listener.hear(0, echo=listener.hearing.next_number(0))
-    listener.hear(1, life=Life(B.rank, B.boot + 1))
-    assert not listener.hearing.two_way(B.rank, 1)
+    assert listener.hear(1, life=Life(B.rank, B.boot + 1)) is News.UNPROVEN
+    assert listener.hearing.peers[B.rank].life == B
+    assert listener.hearing.two_way(B.rank, 1)
+
+
+def test_a_new_life_that_echoes_a_recent_number_takes_the_place_of_the_old_one(listener: Listener) -> None:
+    number = listener.hearing.next_number(0)
+    listener.hear(0, echo=number)
+    assert listener.hear(1, life=Life(B.rank, B.boot + 1), echo=number) is News.NEW_LIFE
+    assert listener.hearing.peers[B.rank].life == Life(B.rank, B.boot + 1)
+
+
+def test_a_new_life_that_echoes_an_old_number_proves_nothing(listener: Listener) -> None:
+    old = listener.hearing.next_number(0)
+    listener.hear(2 * TIMEOUT, echo=listener.hearing.next_number(2 * TIMEOUT))
+    assert listener.hear(2 * TIMEOUT, life=Life(B.rank, B.boot + 1), echo=old) is News.UNPROVEN
+
+
+def test_a_new_life_of_a_silent_daemon_needs_no_proof(listener: Listener) -> None:
+    listener.hear(0, echo=listener.hearing.next_number(0))
+    assert listener.hear(2 * TIMEOUT, life=Life(B.rank, B.boot + 1)) is News.NEW_LIFE
+    assert not listener.hearing.two_way(B.rank, 2 * TIMEOUT)
 
 
 # --- hints

@@ -11,7 +11,7 @@ from covey.protocol.effects import Effect, Entered
 from covey.protocol.inputs import Datagram, PeerRefused, Stop
 from covey.protocol.membership.machine import Machine
 from covey.protocol.states import Reason, State
-from covey.protocol.wire.frames import Alive, Frame, Goodbye, Join, NewMemb, Refuse
+from covey.protocol.wire.frames import Alive, Frame, Goodbye, Heard, Join, NewMemb, Refuse
 from tests.unit.protocol.builders import A, B, C, alive, codec_of, frames_in, kit
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 
@@ -202,7 +202,10 @@ def test_a_member_that_does_not_hear_us_ends_the_view() -> None:
 
 def test_a_restarted_member_ends_the_view() -> None:
     network = in_view()
-    effects = give(network, 0, Life(2, 2), alive())
+    assert entered(give(network, 0, Life(2, 2), alive())) == []
+    number = network.engines[0].machine.hearing.next_number(network.now)
+    proof = [Heard(A.rank, A.boot, number, two_way=False)]
+    effects = give(network, 0, Life(2, 2), alive(2, hears=proof))
     assert (State.SEG, Reason.PEER_RESTARTED) in entered(effects)
 
 

@@ -30,6 +30,7 @@ class News(Enum):
     FRESH = "the next word of a life we know"
     NEW_LIFE = "the first word of a life"
     STALE = "older than what we have heard"
+    UNPROVEN = "a new life of a daemon whose last life is well connected; it has not shown yet that it hears us"
 
 
 @dataclass(slots=True)
@@ -93,6 +94,8 @@ class Hearing:
         peer = self.peers.get(sender.rank)
         if peer is not None and peer.life != sender and self._is_older_life(sender, peer, now_us):
             return News.STALE
+        if peer is not None and peer.life != sender and self._must_prove(sender, alive, now_us):
+            return News.UNPROVEN
         if peer is not None and peer.life == sender:
             if alive.number <= peer.alive.number:
                 return News.STALE
@@ -109,6 +112,17 @@ class Hearing:
     def _is_older_life(self, sender: Life, peer: Peer, now_us: int) -> bool:
         """A lower boot id is a delayed word of an earlier life, unless the later one has long fallen silent."""
         return sender.boot < peer.life.boot and now_us - peer.heard_us <= self._timeout_us(sender.rank)
+
+    def _must_prove(self, sender: Life, alive: Alive, now_us: int) -> bool:
+        """A stray or forged word must not displace a life that we hear both ways: the new one echoes a number first."""
+        if not self.two_way(sender.rank, now_us):
+            return False
+        oldest = now_us - self._timeout_us(sender.rank)
+        recent = [number for number, at in self._sent if at >= oldest]
+        return not any(
+            entry.rank == self.me.rank and entry.boot == self.me.boot and entry.number in recent
+            for entry in alive.heard
+        )
 
     def _note_echo(self, peer: Peer, alive: Alive, now_us: int) -> None:
         for entry in alive.heard:

@@ -155,6 +155,10 @@ class Machine:
         if news is News.STALE:
             self.kit.count.add("ALIVE dropped: overtaken")
             return []
+        if news is News.UNPROVEN:
+            self.kit.count.add("ALIVE dropped: of an unproven life")
+            self._say_alive_soon(now_us)
+            return []
         self.counter = max(self.counter, alive.counter)
         if news is News.NEW_LIFE and previous is not None:
             self.kit.count.add("restart seen")
