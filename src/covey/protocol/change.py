@@ -18,6 +18,7 @@ from .membership.machine import Attempt
 from .operation import AHEAD_MAX, Operation
 from .ordering.recovery import Plan, holders, make_plan, missing
 from .values import Bundle, Declaration
+from .wire.codec import RESEND_OVERHEAD, bundle_parts
 from .wire.frames import Done, Frame, Resend, StateTrans, Want
 
 
@@ -75,18 +76,19 @@ class Change:
         """A co-mover asks for bundles; answer what we hold, in datagrams of moderate size."""
         effects: list[Effect] = []
         batch: list[Bundle] = []
-        size = 0
+        size, limit = 0, self.kit.settings.packet_bytes - self.kit.codec.overhead - RESEND_OVERHEAD
         for site, first, last in frame.ranges:
             log = self._old.order.logs.get(site)
             for number in range(first, min(last, first + self.kit.settings.recovery_batch_bundles) + 1):
                 bundle = log.bundles.get(number) if log is not None else None
                 if bundle is None:
                     continue
-                if batch and size + len(bundle.payload) > self.kit.settings.packet_bytes:
+                length = sum(map(len, bundle_parts(bundle)))
+                if batch and size + length > limit:
                     effects.append(self._send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
                     batch, size = [], 0
                 batch.append(bundle)
-                size += len(bundle.payload)
+                size += length
         if batch:
             effects.append(self._send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
         return effects

@@ -153,7 +153,7 @@ def test_a_resent_bundle_that_is_not_missing_is_dropped_and_counted(resent: Bund
 
 
 def test_what_a_co_mover_asks_for_is_resent_in_datagrams_of_moderate_size() -> None:
-    attempt = Attempt(messages=6, size=600)
+    attempt = Attempt(messages=6, size=500)
     effects = attempt.give(Want(attempt.ballot, ((0, 1, 9), (1, 1, 1), (7, 1, 1))))
     assert all(isinstance(effect, Send) and effect.to == (B.rank,) for effect in effects)
     resends = [frame for frame in attempt.said(effects) if isinstance(frame, Resend)]

@@ -364,10 +364,14 @@ def test_a_gatherer_that_still_works_yields_to_a_lower_one() -> None:
 
 
 def test_a_gatherer_that_finds_nobody_goes_on_working() -> None:
-    network = apart((0, 1), (2,))
+    # A fourth daemon that nobody ever hears: with everyone here the gatherer would not wait.
+    network = TinyNetwork(one_site(4))
+    network.loses = lambda source, to, header: 3 in (source, to) or (source == 2) != (to == 2)
+    network.run_until(lambda: network.in_one_view((0, 1)) and network.in_one_view((2,)))
+    network.loses = lambda source, to, header: 3 in (source, to)
     machine = network.engines[0].machine
     network.run_until(lambda: machine.state is State.GATHER)
-    network.loses = lambda source, to, header: 2 in (source, to)
+    network.loses = lambda source, to, header: {2, 3} & {source, to} != set()
     network.run(1_000)
     network.give(0, PeerRefused(2))
     network.run_until(lambda: machine.state is State.OP)

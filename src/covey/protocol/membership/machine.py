@@ -130,6 +130,7 @@ class Machine:
         if self._growth > 1:
             wait += self._jitter.below(wait // 2)
         self.kit.deadlines.set(Deadline.GATHER, now_us + wait)
+        self._hasten(now_us)
         return self._say_alive(now_us)
 
     def _arrive_statetrans(self, now_us: int) -> list[Effect]:
@@ -164,8 +165,24 @@ class Machine:
             self.kit.count.add("restart seen")
         if news is News.NEW_LIFE or self.hearing.two_way(sender.rank, now_us) != was_two_way:
             self._say_alive_soon(now_us)
-        effects = self._judge(sender, alive, now_us)
-        return effects or self._maybe_merge(now_us)
+        effects = self._judge(sender, alive, now_us) or self._maybe_merge(now_us)
+        self._hasten(now_us)
+        return effects
+
+    def _hasten(self, now_us: int) -> None:
+        """Waiting is for others to be heard: once everybody is here or known to be gone, it ends."""
+        if self._growth > 1:
+            return  # Attempts have failed: the back-off is the point.
+        if self.state is State.SEG and self._is_everyone(free_clique(self.hearing, self._excluded, now_us)):
+            self.kit.deadlines.set(Deadline.SEGMENT, now_us)
+        elif self.state is State.GATHER:
+            members = to_propose(self.hearing, self._base(), self._excluded, now_us)
+            if self._is_everyone([life.rank for life in members]):
+                self.kit.deadlines.set(Deadline.GATHER, now_us)
+
+    def _is_everyone(self, ranks: list[int]) -> bool:
+        peers = self.hearing.peers
+        return all(rank in ranks or (rank in peers and peers[rank].gone is not None) for rank in self._everyone)
 
     def _judge(self, sender: Life, alive: Alive, now_us: int) -> list[Effect]:
         """What an ALIVE says about our view or attempt, if its sender belongs to it."""

@@ -68,6 +68,7 @@ _COUNT = struct.Struct("<H")
 
 PACKET_OVERHEAD: Final = _BALLOT.size + _PACKET.size
 CHUNK_OVERHEAD: Final = _CHUNK.size
+RESEND_OVERHEAD: Final = _BALLOT.size + _COUNT.size
 
 
 class Header(NamedTuple):
