@@ -171,6 +171,8 @@ def wan() -> Settings:
         exchange_resend_ms=120,
         hold_down_ms=300,
         goodbye_wait_ms=600,
+        announce_interval_ms=20,
+        announce_gap_ms=5,
     )
 
 

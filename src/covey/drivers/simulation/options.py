@@ -63,8 +63,8 @@ def draw(seed: int, asked: Asked, random: Random) -> Options:
         settings=_settings(cluster, far, random),
         network=_network(kinds, far, random),
         kinds=kinds,
-        seconds=asked.seconds if asked.seconds is not None else random.uniform(6.0, 10.0),
-        rate_per_second=random.choice((8.0, 16.0, 30.0)) * (5 / max(5, len(cluster.daemons))),
+        seconds=asked.seconds if asked.seconds is not None else random.uniform(6.0, 9.0),
+        rate_per_second=random.choice((6.0, 12.0, 20.0)) * (5 / max(5, len(cluster.daemons))),
         final=random.choice(("whole", "whole", "whole", "split", "one_way")),
     )
 
