@@ -87,9 +87,13 @@ class Child:
         """None while it runs."""
         return self._popen.poll()
 
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
     def resident_kb(self) -> int:
         """Memory it holds now, as the system counts it."""
-        fields = Path(f"/proc/{self._popen.pid}/status").read_text().split()
+        fields = Path(f"/proc/{self.pid}/status").read_text().split()
         return int(fields[fields.index("VmRSS:") + 1])
 
     def last_words(self) -> str:
