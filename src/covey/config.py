@@ -14,6 +14,10 @@ import msgspec
 
 from .errors import ConfigError
 
+DATAGRAM_BYTES_MAX = 65_507
+GROUPS_BYTES_MAX = 8_192
+"""Bytes of all group names of one message: a bundle with its header must fit one datagram."""
+
 DAEMONS_MAX = 1_024
 FRAME_ITEMS_MAX = 4_096
 """What fits one frame: more is refused here, before a peer would have to."""
@@ -111,6 +115,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ring_packets_per_rotation: int = 60
     ring_packets_unstable: int = 400
     ring_packets_after_token: int = 6
+    ring_bundles_unstable: int = 2_000
     retransmit_requests_max: int = 60
     source_bundles_unstable: int = 200
     submit_queue_bytes: int = 4 * 1024 * 1024
@@ -129,6 +134,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
         pieces = self.packet_bytes // 2 * self.ring_packets_unstable
         self._require(self.bundle_bytes <= pieces, "bundle_bytes <= packet_bytes / 2 * ring_packets_unstable")
+        self._require(self.packet_bytes <= DATAGRAM_BYTES_MAX - 500, f"packet_bytes <= {DATAGRAM_BYTES_MAX - 500}")
+        largest = DATAGRAM_BYTES_MAX - GROUPS_BYTES_MAX - 500
+        self._require(self.bundle_bytes <= largest, f"bundle_bytes <= {largest}")
+        self._require(self.ring_bundles_unstable <= 2_500, "ring_bundles_unstable <= 2500: a declaration names each")
         self._require(self.retransmit_requests_max <= FRAME_ITEMS_MAX, f"retransmit_requests_max <= {FRAME_ITEMS_MAX}")
         self._require(self.recovery_batch_bundles <= FRAME_ITEMS_MAX, f"recovery_batch_bundles <= {FRAME_ITEMS_MAX}")
         for field in self.__struct_fields__:

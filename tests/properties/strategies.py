@@ -139,7 +139,7 @@ KINDS: dict[type[Frame], st.SearchStrategy[Frame]] = {
     Join: st.builds(Join, ALIVE, st.integers(0, 10_000_000), LIVES),
     NewMemb: st.builds(NewMemb, BALLOT, LIVES),
     Refuse: st.builds(Refuse, BALLOT, NUMBER),
-    StateTrans: st.builds(StateTrans, BALLOT, DECLARATION, LIVES),
+    StateTrans: st.builds(StateTrans, BALLOT, DECLARATION, LIVES, st.booleans()),
     Want: st.builds(Want, BALLOT, st.lists(st.tuples(SITE, NUMBER, NUMBER), max_size=4).map(tuple)),
     Done: st.builds(Done, BALLOT, st.booleans()),
     Goodbye: st.builds(Goodbye, BALLOT, BALLOT),

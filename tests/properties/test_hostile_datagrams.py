@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from covey.config import one_daemon_sites, one_site
@@ -22,6 +22,8 @@ from tests.unit.protocol.network import START_US, Step, TinyNetwork, instant, ma
 CLUSTERS = {"ring": one_site(3), "mesh": one_daemon_sites(3)}
 SHAPES = pytest.mark.parametrize("shape", CLUSTERS)
 RANK = 1
+UNSHRUNK = (Phase.explicit, Phase.generate)
+"""An example is one datagram already, and playing a whole life for each step of shrinking it takes long."""
 WHERE = st.integers(0, 100_000)
 """Which datagram, which byte: taken modulo how many there are."""
 
@@ -45,8 +47,8 @@ def send_some(network: TinyNetwork, seq: int) -> None:
     for service in Service:
         for rank in range(3):
             network.submit(rank, seq, bytes(3_000), service, session=service + 1)
-        network.run(3_000)
-    network.run(20_000)
+        network.run(1_000)
+    network.run(10_000)
 
 
 def datagrams(shape: str) -> list[tuple[int, int]]:
@@ -102,7 +104,7 @@ def test_a_recorded_life_can_be_played_again(shape: str) -> None:
 
 
 @SHAPES
-@settings(max_examples=60)
+@settings(max_examples=40, phases=UNSHRUNK)
 @given(which=WHERE, at=WHERE, by=st.integers(1, 255))
 def test_one_changed_byte_never_makes_a_step_raise(shape: str, which: int, at: int, by: int) -> None:
     step, place, data = original(shape, which)
@@ -112,7 +114,7 @@ def test_one_changed_byte_never_makes_a_step_raise(shape: str, which: int, at: i
 
 
 @SHAPES
-@settings(max_examples=30)
+@settings(max_examples=20, phases=UNSHRUNK)
 @given(which=WHERE, length=WHERE)
 def test_a_truncated_datagram_never_makes_a_step_raise(shape: str, which: int, length: int) -> None:
     step, place, data = original(shape, which)
@@ -121,7 +123,7 @@ def test_a_truncated_datagram_never_makes_a_step_raise(shape: str, which: int, l
 
 
 @SHAPES
-@settings(max_examples=30)
+@settings(max_examples=20, phases=UNSHRUNK)
 @given(which=WHERE, noise=st.binary(max_size=100), keep=st.booleans())
 def test_noise_never_makes_a_step_raise(shape: str, which: int, noise: bytes, keep: bool) -> None:
     """With or without a good head before it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covey.ids import INFINITE, Ballot, Life
@@ -111,6 +111,7 @@ class Receiver:
 
 
 @pytest.mark.parametrize("wants_to_stamp", [False, True])
+@settings(max_examples=60)
 @given(seed=SEED)
 def test_every_service_keeps_its_word_whatever_order_things_come_in(seed: int, wants_to_stamp: bool) -> None:
     receiver = Receiver(seed, wants_to_stamp=wants_to_stamp)
@@ -119,6 +120,7 @@ def test_every_service_keeps_its_word_whatever_order_things_come_in(seed: int, w
     assert sorted(name(delivery) for delivery in receiver.delivered) == sorted(messages)
 
 
+@settings(max_examples=60)
 @given(seed=SEED)
 def test_a_message_comes_with_all_its_fragments_in_order(seed: int) -> None:
     receiver = Receiver(seed)
@@ -128,6 +130,7 @@ def test_a_message_comes_with_all_its_fragments_in_order(seed: int) -> None:
         assert [bytes(payload).decode() for payload in payloads] == parts
 
 
+@settings(max_examples=40)
 @given(first=SEED, second=SEED)
 def test_two_receivers_deliver_strong_messages_in_the_same_order(first: int, second: int) -> None:
     one, other = Receiver(first), Receiver(first)

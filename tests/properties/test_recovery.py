@@ -10,12 +10,12 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covey.ids import Ballot, Life
 from covey.protocol.ordering.order import Order
-from covey.protocol.ordering.recovery import Plan, holders, make_plan, missing
+from covey.protocol.ordering.recovery import Holdings, Plan, make_plan, missing
 from covey.protocol.values import Announcement, Bundle, Count, Delivery, Service
 from tests.properties.streams import STRONG, Source, breaks_fifo, fresh, name
 
@@ -139,7 +139,7 @@ class SmallWorld:
             wanted = missing(plan, declarations[mover.life])
             self.random.shuffle(wanted)
             for site, number in wanted if mover in done else wanted[::2]:
-                holder = self.daemons[holders(declarations, site, number)[0].rank]
+                holder = self.daemons[Holdings(declarations).holders(site, number)[0].rank]
                 assert mover.order.recover(resent(holder.order.logs[site].bundles[number]))
         for mover in done:
             mover.order.raise_frontiers(plan.frontiers)
@@ -188,6 +188,7 @@ def assert_same(movers: list[Daemon]) -> None:
 
 
 @SHAPES
+@settings(max_examples=50)
 @given(seed=SEED)
 def test_those_who_move_together_deliver_the_same(seed: int, sites: int, daemons_per_site: int) -> None:
     world = SmallWorld(seed, sites=sites, daemons_per_site=daemons_per_site)
@@ -196,6 +197,7 @@ def test_those_who_move_together_deliver_the_same(seed: int, sites: int, daemons
 
 
 @SHAPES
+@settings(max_examples=50)
 @given(seed=SEED)
 def test_those_who_move_together_deliver_the_same_after_attempts_that_failed(
     seed: int, sites: int, daemons_per_site: int
@@ -209,6 +211,7 @@ def test_those_who_move_together_deliver_the_same_after_attempts_that_failed(
 
 
 @SHAPES
+@settings(max_examples=50)
 @given(seed=SEED)
 def test_whoever_misses_the_view_still_delivers_what_was_safe_for_those_who_installed_it(
     seed: int, sites: int, daemons_per_site: int
@@ -228,6 +231,7 @@ def test_whoever_misses_the_view_still_delivers_what_was_safe_for_those_who_inst
 
 
 @SHAPES
+@settings(max_examples=50)
 @given(seed=SEED)
 def test_a_sender_delivers_all_its_own_messages(seed: int, sites: int, daemons_per_site: int) -> None:
     world = SmallWorld(seed, sites=sites, daemons_per_site=daemons_per_site)
@@ -245,6 +249,7 @@ def test_a_sender_delivers_all_its_own_messages(seed: int, sites: int, daemons_p
 
 
 @SHAPES
+@settings(max_examples=50)
 @given(seed=SEED)
 def test_a_safe_message_before_the_signal_is_held_by_every_member(seed: int, sites: int, daemons_per_site: int) -> None:
     world = SmallWorld(seed, sites=sites, daemons_per_site=daemons_per_site)
@@ -258,6 +263,7 @@ def test_a_safe_message_before_the_signal_is_held_by_every_member(seed: int, sit
 
 
 @SHAPES
+@settings(max_examples=50)
 @given(seed=SEED)
 def test_up_to_the_hole_line_nothing_is_missing(seed: int, sites: int, daemons_per_site: int) -> None:
     world = SmallWorld(seed, sites=sites, daemons_per_site=daemons_per_site)

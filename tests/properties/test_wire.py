@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from covey.errors import FrameError
@@ -50,6 +50,7 @@ def test_every_frame_has_a_strategy() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_every_frame_comes_back_as_it_was(kind: type[Frame], data: st.DataObject) -> None:
     frame = data.draw(KINDS[kind])

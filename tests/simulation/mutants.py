@@ -21,6 +21,7 @@ from covey.protocol.links import floors
 from covey.protocol.links.ring import Ring
 from covey.protocol.membership.hearing import Hearing
 from covey.protocol.membership.machine import Attempt, Machine
+from covey.protocol.operation import Operation
 from covey.protocol.ordering import recovery
 from covey.protocol.ordering.log import SiteLog
 from covey.protocol.ordering.order import Order
@@ -31,7 +32,7 @@ from covey.protocol.states import Reason
 from covey.protocol.transport.unreliable import UnreliableStreams
 from covey.protocol.values import Announcement, Bundle, Declaration, Delivery, Position, Service
 from covey.protocol.wire.codec import read_bundle
-from covey.protocol.wire.frames import Data, NewMemb, Token, Unreliable
+from covey.protocol.wire.frames import Data, NewMemb, StateTrans, Token, Unreliable
 
 
 class Mutant(NamedTuple):
@@ -220,10 +221,11 @@ def _fifo_like_reliable(right: Any) -> Any:
 
 
 def _agreed_counts_as_done(right: Any) -> Any:
-    def hold(self: SessionOrder, bundle: Bundle) -> None:
-        right(self, bundle)
+    def hold(self: SessionOrder, bundle: Bundle) -> bool:
+        held = right(self, bundle)
         if bundle.service >= Service.CAUSAL:
             self._mark(bundle.place)
+        return bool(held)
 
     return hold
 
@@ -276,6 +278,14 @@ def _token_without_stamp(right: Any) -> Any:
         return right(self, msgspec.structs.replace(token, stamp=0), now_us, deadlines)  # type: ignore[no-any-return]
 
     return accept
+
+
+def _forget_high(right: Any) -> Any:
+    def on_state_trans(self: Change, sender: Life, frame: StateTrans) -> list[Effect]:
+        declaration = msgspec.structs.replace(frame.declaration, high=0)
+        return right(self, sender, msgspec.structs.replace(frame, declaration=declaration))  # type: ignore[no-any-return]
+
+    return on_state_trans
 
 
 MUTANTS: dict[str, Mutant] = {
@@ -334,6 +344,10 @@ MUTANTS: dict[str, Mutant] = {
     "token without stamp": Mutant(
         "M5", "a stamp may fall below one already used", Ring, "accept", _token_without_stamp
     ),
+    "stamps not raised for a new view": Mutant(
+        "M5", "what co-movers have seen is forgotten in the next view", Change, "on_state_trans", _forget_high
+    ),
+    "nothing is stamped": Mutant("S15", "what waits is never sent", Operation, "_may_stamp", _always(False)),
     "delivered after a hole": Mutant(
         "M5", "agreed does not wait for what is missing", Order, "line", _highest_frontier
     ),

@@ -16,7 +16,7 @@ from .effects import Effect, Send
 from .kit import Kit
 from .membership.machine import Attempt
 from .operation import AHEAD_MAX, Operation
-from .ordering.recovery import Plan, holders, make_plan, missing
+from .ordering.recovery import Holdings, Plan, make_plan, missing
 from .values import Bundle, Declaration
 from .wire.codec import RESEND_OVERHEAD, bundle_parts
 from .wire.frames import Done, Frame, Resend, StateTrans, Want
@@ -35,6 +35,7 @@ class Change:
         self.plan: Plan | None = None
         self._missing: dict[tuple[int, int], list[Life]] = {}
         self._asked: set[tuple[int, int]] = set()
+        self._received = False
 
     @property
     def is_complete(self) -> bool:
@@ -99,6 +100,7 @@ class Change:
             self._take(bundle)
         if len(self._missing) == before:
             return []
+        self._received = True
         if self._missing and self._asked & set(self._missing):
             return []
         return self._look()
@@ -145,7 +147,8 @@ class Change:
         strangers = {self.kit.site_of(life) for life in old_members if life not in movers}
         whole = sorted({self.kit.site_of(life) for life in old_members} - strangers)
         self.plan = make_plan(movers, whole)
-        self._missing = {key: holders(movers, *key) for key in missing(self.plan, self._declaration)}
+        holdings = Holdings(movers)
+        self._missing = {key: holdings.holders(*key) for key in missing(self.plan, self._declaration)}
 
     def _ask(self) -> list[Effect]:
         """Ask each bundle's lowest-ranked holder, a bounded number at a time."""
@@ -167,7 +170,9 @@ class Change:
     def repeat(self, now_us: int) -> list[Effect]:
         """Send again what may have been lost: our state, our wants, our DONE."""
         self.kit.deadlines.set(Deadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
-        lacking = tuple(life for life in self._others() if life not in self._has_ours)
+        lacking = (
+            self._others() if self._received else tuple(one for one in self._others() if one not in self._has_ours)
+        )
         effects = self._say_state(lacking) if lacking or len(self._declared) < len(self.attempt.members) else []
         if self._missing:
             effects += self._ask()
@@ -186,7 +191,8 @@ class Change:
     def _say_state(self, to: tuple[Life, ...]) -> list[Effect]:
         if not to:
             to = self.undeclared()
-        frame = StateTrans(self.attempt.ballot, self._declaration, tuple(sorted(self._declared)))
+        progress, self._received = self._received, False
+        frame = StateTrans(self.attempt.ballot, self._declaration, tuple(sorted(self._declared)), progress)
         return [self._send(tuple(life.rank for life in to), frame)] if to else []
 
     def _say_done(self, to: tuple[Life, ...]) -> list[Effect]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from covey.config import Cluster, Settings
+from covey.config import GROUPS_BYTES_MAX, Cluster, Settings
 from covey.errors import FrameError
 from covey.ids import Ballot, Instant, Life
 
@@ -48,8 +48,7 @@ from .wire.frames import (
 
 COUNT_MAX = 1_000_000
 GROUPS_MAX = 100
-GROUP_BYTES_MAX = 512
-"""Bounds on one submission: messages in it, groups it is for, bytes of a group's name."""
+"""Bounds on one submission: messages in it, groups it is for."""
 
 ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Token
 
@@ -178,8 +177,8 @@ class Engine:
             return "the message is too large"
         if not 0 < submit.count <= COUNT_MAX or len(submit.groups) > GROUPS_MAX:
             return "too many messages or groups, or none"
-        if any(len(group.encode()) > GROUP_BYTES_MAX for group in submit.groups):
-            return "a group name is too long"
+        if sum(len(group.encode()) + 2 for group in submit.groups) > GROUPS_BYTES_MAX:
+            return "the group names are too long"
         if submit.service is Service.UNRELIABLE:
             too_large = len(submit.payload) > self.kit.settings.bundle_bytes
             return "an unreliable message must fit one bundle" if too_large else ""
@@ -221,7 +220,7 @@ class Engine:
         elif isinstance(frame, NewMemb):
             effects = machine.on_new_memb(sender, frame, now_us)
         elif isinstance(frame, Refuse):
-            effects = machine.on_refuse(frame, now_us)
+            effects = machine.on_refuse(sender, frame, now_us)
         else:
             assert isinstance(frame, Goodbye)
             effects = machine.on_goodbye(sender, now_us)
@@ -241,8 +240,11 @@ class Engine:
         if change is None or frame.attempt != change.attempt.ballot or sender not in change.attempt.members:
             return self._on_other_attempt(sender, frame)
         if isinstance(frame, StateTrans):
+            if frame.progress:
+                self.machine.extend_attempt(now_us)
             return change.on_state_trans(sender, frame)
         if isinstance(frame, Want):
+            self.machine.extend_attempt(now_us)
             return change.on_want(sender, frame)
         if isinstance(frame, Resend):
             self.machine.extend_attempt(now_us)

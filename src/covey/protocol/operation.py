@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from covey.config import Settings
+from covey.config import GROUPS_BYTES_MAX, Settings
 from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Life
 
@@ -33,7 +33,7 @@ _BUNDLE_HEADROOM = 160
 
 def _pieces_max(settings: Settings, sites: int) -> int:
     """More pieces than the windows of all sources let be under way."""
-    pieces_per_bundle = 2 + settings.bundle_bytes // (settings.packet_bytes // 2)
+    pieces_per_bundle = 2 + (settings.bundle_bytes + GROUPS_BYTES_MAX) // (settings.packet_bytes // 2)
     return 2 * settings.ring_packets_unstable + sites * settings.source_bundles_unstable * pieces_per_bundle
 
 
@@ -82,7 +82,7 @@ class Operation:
         if not len(self.queue):
             return []
         if self.mesh is not None:
-            return self._send_mesh(self.mesh, now_us)
+            return self.progress(now_us)
         assert self.ring is not None
         if self.ring.resume() is not None:
             return self._use_token(self.ring, now_us)
@@ -91,17 +91,20 @@ class Operation:
         return []
 
     def _send_mesh(self, mesh: Mesh, now_us: int) -> list[Effect]:
+        """Stamp what the window allows, and send it."""
         packer = Packer(self._packet_bytes)
         effects: list[Effect] = []
-        stable = self.order.stability.received_by_all(mesh.site)
-        while self._may_stamp() and mesh.window(stable) > 0:
+        while self._has_window(mesh) and self._may_stamp():
             number, stamp = mesh.next_stamp(self.kit.clock.now(now_us))
             effects += self._stamp(number, stamp, packer)
         for chunks in packer.packets:
             if self.others:
                 data = self.kit.codec.encode(Data(self.view, 0, 0, tuple(chunks)))
                 effects.append(Send(self.others, data, reliable=True))
-        return effects + self.progress(now_us)
+        return effects
+
+    def _has_window(self, mesh: Mesh) -> bool:
+        return mesh.window(self.order.stability.received_by_all(mesh.site)) > 0
 
     def _may_stamp(self) -> bool:
         service = self.queue.next_service()
@@ -132,7 +135,8 @@ class Operation:
         allowance, packer = ring.allowance(token), Packer(self._packet_bytes)
         effects: list[Effect] = []
         site_seq, stamp = token.site_seq, token.stamp
-        while allowance and self._may_stamp():
+        received = self.order.stability.received_by_all(self.kit.site)
+        while allowance and site_seq - received < self.kit.settings.ring_bundles_unstable and self._may_stamp():
             if packer.packets and packer.packets_after(self.queue.peek_size() + _BUNDLE_HEADROOM) > allowance:
                 break
             site_seq, stamp = site_seq + 1, max(stamp + 1, self.kit.clock.now(now_us))
@@ -241,13 +245,18 @@ class Operation:
     # --- delivery
 
     def progress(self, now_us: int) -> list[Effect]:
-        """Deliver what may be delivered now, and let go of what nobody needs any more."""
+        """Deliver what may be delivered now, let go of what nobody needs, and send on where a window has opened."""
+        effects = self._deliver_and_discard(now_us)
+        while self.mesh is not None and not self.order.frozen and self._has_window(self.mesh) and self._may_stamp():
+            effects += self._send_mesh(self.mesh, now_us)
+            effects += self._deliver_and_discard(now_us)
+        return effects
+
+    def _deliver_and_discard(self, now_us: int) -> list[Effect]:
         if self.mesh is not None and not self.order.frozen:
             self._raise_own(self.mesh, now_us)
         effects = self._deliveries(self.order.deliver())
         self.order.discard()
-        if self.mesh is not None and self.order.hold_early and self._may_stamp():
-            effects += self._send_mesh(self.mesh, now_us)
         return effects
 
     def _raise_own(self, mesh: Mesh, now_us: int) -> None:

@@ -19,7 +19,8 @@ from covey.protocol.values import Payload, Service
 from covey.protocol.wire.codec import Header
 
 DELAY_US = 100
-START_US = 1_000_000_000
+START_US = 1_700_000_000_000_000
+"""A wall time of our days, so that stamps have the length they have in life."""
 SECOND_US = 1_000_000
 
 Loses = Callable[[int, int, Header], bool]

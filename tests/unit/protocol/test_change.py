@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from covey.config import Settings, one_daemon_sites
-from covey.ids import Ballot, Life
+from covey.config import Settings, one_daemon_sites, one_site
+from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.effects import Effect, Send
 from covey.protocol.inputs import Datagram, Submit
 from covey.protocol.states import State
@@ -18,7 +18,9 @@ from tests.unit.protocol.network import SECOND_US, TinyNetwork
 class Attempt:
     """Three sites in a view; the lowest has been asked by b to go on without c."""
 
-    def __init__(self, messages: int = 0, size: int = 10, groups: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, messages: int = 0, size: int = 10, groups: tuple[str, ...] = (), members: tuple[Life, ...] = (A, B)
+    ) -> None:
         self.network = TinyNetwork(one_daemon_sites(3))
         self.network.form_view()
         self.network.run(SECOND_US)
@@ -29,7 +31,7 @@ class Attempt:
         self.view = self.engine.machine.view
         self.ballot = Ballot(self.engine.machine.counter + 1, B.rank, B.boot)
         self.network.loses = lambda source, to, header: True
-        self.begun = self.give(NewMemb(self.ballot, (A, B)))
+        self.begun = self.give(NewMemb(self.ballot, members))
 
     def give(self, frame: Frame, sender: Life = B) -> list[Effect]:
         return self.network.give(0, Datagram(codec_of(sender, self.network.cluster).encode(frame)))
@@ -40,7 +42,9 @@ class Attempt:
     def declares(self, *sites: SiteDeclaration, view: Ballot | None = None, high: int = 0) -> StateTrans:
         """What b says it holds; without sites, nothing."""
         entries = sites or tuple(held(site) for site in range(3))
-        return StateTrans(self.ballot, Declaration(view or self.view, START, 0, high, (B,), entries), (A, B))
+        return StateTrans(
+            self.ballot, Declaration(view or self.view, START, 0, high, (B,), entries), (A, B), progress=False
+        )
 
 
 def kinds(frames: list[Frame]) -> list[type[Frame]]:
@@ -110,6 +114,24 @@ def test_the_next_view_stamps_above_everything_declared() -> None:
     assert attempt.network.delivered(0)[-1].bundle.stamp > high
 
 
+def test_a_declaration_fits_a_datagram_however_much_is_held_beyond_a_gap() -> None:
+    """One daemon misses the first packet, and all the others go on until their window is full of small messages."""
+    network = TinyNetwork(one_site(3))
+    network.form_view()
+    network.loses = lambda source, to, header: (
+        to == 2 and isinstance(header.frame, Data) and header.frame.packet_seq == 1
+    )
+    network.checks = False  # They look at every bundle after every step.
+    network.give(0, *(Submit(1, seq, Service.FIFO, b"x") for seq in range(1, 8_000)))
+    network.run(SECOND_US // 10)
+    log = network.engines[2].operation.order.logs[0]
+    assert (log.gap_free, len(log.bundles) > 1_500) == (0, True)
+    network.loses = lambda source, to, header: 0 in (source, to)
+    network.run_until(lambda: network.in_one_view((1, 2)))
+    sizes = [len(effect.data) for effect in network.effects[2] if isinstance(effect, Send)]
+    assert max(sizes) <= 65_507
+
+
 # --- asking and resending
 
 
@@ -161,7 +183,7 @@ def test_what_a_co_mover_asks_for_is_resent_in_datagrams_of_moderate_size() -> N
 
 
 @pytest.mark.parametrize(
-    "groups", [(), tuple(f"{number:0500}" for number in range(50))], ids=["few bytes", "long names"]
+    "groups", [(), tuple(f"{number:0400}" for number in range(16))], ids=["few bytes", "long names"]
 )
 def test_a_resent_datagram_is_no_longer_than_a_packet_unless_it_holds_one_bundle(groups: tuple[str, ...]) -> None:
     attempt = Attempt(messages=60, size=1, groups=groups)
@@ -189,6 +211,40 @@ def test_a_repeated_done_is_answered_and_a_reply_is_not() -> None:
     attempt.give(done)
     assert attempt.said(attempt.give(done)) == [Done(attempt.ballot, reply=True)]
     assert attempt.give(Done(attempt.ballot, reply=True)) == []
+
+
+def test_while_others_are_not_done_a_repeated_done_is_answered_and_a_reply_is_not() -> None:
+    attempt = Attempt(members=(A, B, C))
+    attempt.give(attempt.declares())
+    attempt.give(attempt.declares(), sender=C)
+    attempt.give(Done(attempt.ballot, reply=False))
+    assert attempt.said(attempt.give(Done(attempt.ballot, reply=False))) == [Done(attempt.ballot, reply=True)]
+    assert attempt.give(Done(attempt.ballot, reply=True)) == []
+    assert len(attempt.network.views(0)) == 1
+
+
+def test_who_was_done_with_an_attempt_declares_its_commit_in_the_next() -> None:
+    attempt = Attempt(members=(A, B, C))
+    attempt.give(attempt.declares())
+    attempt.give(attempt.declares(), sender=C)
+    effects = attempt.give(NewMemb(attempt.ballot._replace(counter=attempt.ballot.counter + 1), (A, B)))
+    assert [frame.declaration.commit for frame in attempt.said(effects) if isinstance(frame, StateTrans)] == [(A, B, C)]
+
+
+def test_who_was_not_done_with_an_attempt_declares_itself_in_the_next() -> None:
+    attempt = Attempt(members=(A, B, C))
+    attempt.give(attempt.declares())
+    effects = attempt.give(NewMemb(attempt.ballot._replace(counter=attempt.ballot.counter + 1), (A, B)))
+    assert [frame.declaration.commit for frame in attempt.said(effects) if isinstance(frame, StateTrans)] == [(A,)]
+
+
+def test_frontiers_of_an_attempt_that_we_were_done_with_are_declared_in_the_next() -> None:
+    attempt = Attempt(members=(A, B, C))
+    attempt.give(attempt.declares())
+    attempt.give(attempt.declares(), sender=C)
+    effects = attempt.give(NewMemb(attempt.ballot._replace(counter=attempt.ballot.counter + 1), (A, B)))
+    (again,) = [frame for frame in attempt.said(effects) if isinstance(frame, StateTrans)]
+    assert [entry.frontier for entry in again.declaration.sites] == [INFINITE] * 3
 
 
 def test_a_frame_of_another_attempt_is_dropped_and_counted() -> None:

@@ -59,6 +59,7 @@ FRAMES: dict[str, Frame] = {
             ),
         ),
         have=(SENDER,),
+        progress=True,
     ),
     "token": Token(
         view=VIEW,

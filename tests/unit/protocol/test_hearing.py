@@ -177,6 +177,12 @@ def test_a_new_life_that_echoes_an_old_number_proves_nothing(listener: Listener)
     assert listener.hear(2 * TIMEOUT, life=Life(B.rank, B.boot + 1), echo=old) is News.UNPROVEN
 
 
+def test_a_new_life_that_echoes_a_number_of_our_earlier_life_proves_nothing(listener: Listener) -> None:
+    number = listener.hearing.next_number(0)
+    listener.hear(0, echo=number)
+    assert listener.hear(1, life=Life(B.rank, B.boot + 1), echo=number, boot=A.boot + 1) is News.UNPROVEN
+
+
 def test_a_new_life_of_a_silent_daemon_needs_no_proof(listener: Listener) -> None:
     listener.hear(0, echo=listener.hearing.next_number(0))
     assert listener.hear(2 * TIMEOUT, life=Life(B.rank, B.boot + 1)) is News.NEW_LIFE

@@ -158,9 +158,17 @@ def test_a_refused_proposer_learns_the_counter_and_listens_again() -> None:
     network = in_view()
     give(network, 0, B, NewMemb(above(network, B), (A, B)))
     machine = network.engines[0].machine
-    effects = give(network, 0, C, Refuse(machine.promised, machine.counter + 50))
+    effects = give(network, 0, B, Refuse(machine.promised, machine.counter + 50))
     assert entered(effects) == [(State.SEG, Reason.ATTEMPT_REFUSED)]
     assert machine.counter >= machine.promised.counter + 50
+
+
+def test_a_refusal_by_who_is_not_in_the_attempt_does_not_end_it() -> None:
+    network = in_view()
+    give(network, 0, B, NewMemb(above(network, B), (A, B)))
+    machine = network.engines[0].machine
+    assert entered(give(network, 0, C, Refuse(machine.promised, machine.counter + 50))) == []
+    assert machine.state is State.STATETRANS
 
 
 def test_a_refusal_of_another_attempt_only_raises_the_counter() -> None:

@@ -8,7 +8,7 @@ from covey.config import Cluster, Settings, one_daemon_sites, one_site
 from covey.errors import ConfigError
 from covey.ids import Life
 from covey.protocol.effects import Effect, Notice, Send, Stamped
-from covey.protocol.inputs import Datagram
+from covey.protocol.inputs import Datagram, Submit
 from covey.protocol.values import Service
 from covey.protocol.wire.codec import encode_bundle
 from covey.protocol.wire.frames import Announce, Chunk, Data, Frame, Parked, Token
@@ -83,6 +83,16 @@ def test_what_waits_for_the_window_goes_when_the_others_have_the_rest() -> None:
     assert network.payloads(1) == [bytes([seq]) for seq in range(1, 20)]
 
 
+@pytest.mark.parametrize("window", [1, 200])
+def test_a_daemon_alone_delivers_however_much_waits(window: int) -> None:
+    network = TinyNetwork(one_daemon_sites(1), Settings(source_bundles_unstable=window))
+    network.checks = False  # They look at everything that waits after every step.
+    network.give(0, *(Submit(1, seq, Service.AGREED, b"x") for seq in range(1, 3_001)))
+    network.form_view()
+    network.run(SECOND_US)
+    assert len(network.payloads(0)) == 3_000
+
+
 def test_a_quiet_mesh_announces_nothing() -> None:
     network = quiet(one_daemon_sites(3))
     network.submit(0, 1, b"x", Service.SAFE)
@@ -133,12 +143,20 @@ def test_a_clock_far_ahead_is_named_once() -> None:
     assert " b " in notices[0]
 
 
+LONG_NAMES = tuple(f"{number:0500}" for number in range(16))
+
+
+@pytest.mark.parametrize("groups", [(), LONG_NAMES], ids=["no groups", "long names"])
 @pytest.mark.parametrize("last_first", [False, True])
-def test_a_reliable_link_may_bring_the_pieces_of_a_full_window_in_any_order(last_first: bool) -> None:
-    network = quiet(one_daemon_sites(2))
+def test_a_reliable_link_may_bring_the_pieces_of_a_full_window_in_any_order(
+    last_first: bool, groups: tuple[str, ...]
+) -> None:
+    settings = Settings(source_bundles_unstable=40, ring_packets_unstable=20)
+    network = quiet(one_daemon_sites(2), settings)
     network.loses = lambda source, to, header: isinstance(header.frame, Data)
-    window, size = Settings().source_bundles_unstable, Settings().bundle_bytes
-    effects = [effect for seq in range(window) for effect in network.submit(0, seq, bytes(size), Service.AGREED)]
+    window, payload = settings.source_bundles_unstable, bytes(settings.bundle_bytes)
+    messages = [Submit(1, seq, Service.AGREED, payload, groups=groups) for seq in range(window)]
+    effects = [effect for message in messages for effect in network.give(0, message)]
 
     def place(packet: tuple[bytes, Data]) -> int:
         piece = packet[1].chunks[0].piece
@@ -165,6 +183,12 @@ def test_a_ring_delivers_a_message_larger_than_all_its_windows() -> None:
 def test_a_window_smaller_than_one_bundle_is_a_mistake_in_the_configuration() -> None:
     with pytest.raises(ConfigError):
         Settings(packet_bytes=512, bundle_bytes=8_192, ring_packets_unstable=5, ring_packets_per_visit=5)
+
+
+@pytest.mark.parametrize("too_large", [{"packet_bytes": 70_000}, {"bundle_bytes": 100_000}])
+def test_what_does_not_fit_a_datagram_is_a_mistake_in_the_configuration(too_large: dict[str, int]) -> None:
+    with pytest.raises(ConfigError):
+        Settings(**too_large)
 
 
 def test_a_lost_token_ends_the_view() -> None:

@@ -250,7 +250,7 @@ def test_what_is_at_or_below_the_signal_comes_before_it() -> None:
 @pytest.mark.parametrize("service", [Service.CAUSAL, Service.AGREED, Service.SAFE])
 def test_above_the_hole_line_strong_messages_come_from_the_committed_only(service: Service) -> None:
     order = make_order()
-    add(order, *(bundle(number, origin=life, place=1, service=service) for number, life in enumerate((C, B, C, A), 1)))
+    add(order, *(bundle(number, origin=life, service=service) for number, life in enumerate((C, B, C, A), 1)))
     order.freeze()
     _, after = order.finish(make_plan(hole_line=10, commit=(A, B)))
     assert numbers(after) == [1, 2, 4]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from covey.ids import INFINITE, Life
-from covey.protocol.ordering.recovery import Plan, Union, holders, make_plan, missing
+from covey.protocol.ordering.recovery import Holdings, Plan, Union, make_plan, missing
 from covey.protocol.values import START, Announcement, Declaration, Position, SiteDeclaration
 from tests.unit.protocol.builders import VIEW, A, B, C, held
 
@@ -66,9 +66,9 @@ def test_holders_are_those_who_have_not_let_it_go_lowest_first() -> None:
         A: declares(held(low=2, gap_free=3)),
         B: declares(held(extras=((2, 20),))),
     }
-    assert holders(declarations, 0, 2) == [B, C]
-    assert holders(declarations, 0, 3) == [A, C]
-    assert holders(declarations, 1, 1) == []
+    assert Holdings(declarations).holders(0, 2) == [B, C]
+    assert Holdings(declarations).holders(0, 3) == [A, C]
+    assert Holdings(declarations).holders(1, 1) == []
 
 
 # --- frontiers and the hole line

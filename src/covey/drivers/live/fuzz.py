@@ -73,7 +73,7 @@ def _content(life: Life, random: Random) -> Frame:
             Join(alive, number, lives),
             NewMemb(view, lives),
             Refuse(view, number),
-            StateTrans(view, Declaration(view, Position(0, -1), 0, number, lives, (site,)), lives),
+            StateTrans(view, Declaration(view, Position(0, -1), 0, number, lives, (site,)), lives, bool(number % 2)),
             Want(view, ((0, 1, number),)),
             Done(view, bool(number % 2)),
             Goodbye(view, view),

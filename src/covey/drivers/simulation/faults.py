@@ -215,7 +215,7 @@ class Faults:
         self.running = False
         self.world.network.heal(self.world.now)
         options = self.world.network.options
-        options.loss = options.duplication = options.delay_tail = 0.0
+        options.loss = options.duplication = options.late = options.delay_tail = 0.0
         options.bytes_per_second = 0
         for node in self.world.living():
             node.dying = False

@@ -22,6 +22,8 @@ class NetworkOptions(msgspec.Struct, kw_only=True):
     """Share of datagrams that take twenty times the random delay."""
     loss: float = 0.0
     duplication: float = 0.0
+    late: float = 0.0
+    """Share of datagrams of which a copy comes very late, when what it is about is over."""
     bytes_per_second: int = 0
     """How fast a daemon can send; 0 is unlimited. What waits longer than `queue_max_us` is lost."""
     queue_max_us: int = 200_000
@@ -53,6 +55,8 @@ class Network:
         self.arrive(start + self.delay(), to, data)
         if options.duplication and random.random() < options.duplication:
             self.arrive(start + self.delay() * 3, to, data)
+        if options.late and random.random() < options.late:
+            self.arrive(start + random.randrange(50_000, 900_000), to, data)
 
     def cut(self, source: int, to: int) -> None:
         self.cuts.add((source, to))

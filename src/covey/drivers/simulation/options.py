@@ -17,6 +17,7 @@ from .network import NetworkOptions
 FAULT_KINDS = (
     "loss",
     "duplication",
+    "late",
     "tail",
     "bandwidth",
     "one_way",
@@ -100,6 +101,7 @@ def _network(kinds: frozenset[str], far: bool, random: Random) -> NetworkOptions
         delay_mean_us=random.choice((50, 300, 900)) * scale,
         delay_tail=random.choice((0.002, 0.02)) if "tail" in kinds else 0.0,
         loss=random.choice((0.01, 0.05, 0.15)) if "loss" in kinds else 0.0,
+        late=random.choice((0.01, 0.05)) if "late" in kinds else 0.0,
         duplication=random.choice((0.01, 0.1)) if "duplication" in kinds else 0.0,
         bytes_per_second=random.choice((500_000, 2_000_000)) if "bandwidth" in kinds else 0,
     )

@@ -10,6 +10,7 @@ from covey.protocol.values import Service
 from .world import Script, World
 
 SESSIONS = 3
+FLOOD = 250
 _SIZES = (0, 20, 20, 100, 100, 400, 400, 1_500, 6_000)
 _LARGE = 20_000
 
@@ -29,6 +30,11 @@ class Workload:
             for _ in range(burst):
                 self.submit(rank, self._random.choice(list(Service)), self._size())
             yield 1 + int(self._random.expovariate(1 / self._mean_us) * burst)
+
+    def flood(self, rank: int) -> None:
+        """More at once than any window holds."""
+        for _ in range(FLOOD):
+            self.submit(rank, self._random.choice(list(Service)[1:]), 10)
 
     def submit(self, rank: int, service: Service, size: int) -> None:
         node = self._world.nodes.get(rank)

@@ -25,6 +25,9 @@ from .gathering import STATES, free_clique, to_propose
 from .hearing import Hearing, News
 from .jitter import Jitter
 
+ATTEMPT_TIMEOUTS_MAX = 50
+"""How many of its timeouts an attempt may last at most, however much it progresses."""
+
 
 class Attempt(NamedTuple):
     """A membership being formed; its ballot becomes the view id."""
@@ -55,6 +58,7 @@ class Machine:
         self._growth = 1
         self._jitter = Jitter(seed)
         self._installed_us = -(1 << 60)
+        self._attempt_us = 0
         self._everyone = tuple(r for r in range(len(kit.cluster.daemons)) if r != kit.me.rank)
 
     # --- beginning, loss, success
@@ -136,6 +140,7 @@ class Machine:
     def _arrive_statetrans(self, now_us: int) -> list[Effect]:
         self.active, self._leader = False, -1
         self.kit.deadlines.clear(Deadline.SEGMENT, Deadline.GATHER, Deadline.FOLLOW)
+        self._attempt_us = now_us
         self.extend_attempt(now_us)
         return self._say_alive(now_us)
 
@@ -144,8 +149,10 @@ class Machine:
         return []
 
     def extend_attempt(self, now_us: int) -> None:
-        """The attempt makes progress: give it its full time again."""
-        self.kit.deadlines.set(Deadline.ATTEMPT, now_us + self.kit.settings.attempt_timeout_ms * 1_000)
+        """The attempt makes progress: give it its full time again, up to a limit."""
+        timeout_us = self.kit.settings.attempt_timeout_ms * 1_000
+        last_us = self._attempt_us + ATTEMPT_TIMEOUTS_MAX * timeout_us
+        self.kit.deadlines.set(Deadline.ATTEMPT, min(now_us + timeout_us, last_us))
 
     # --- frames
 
@@ -194,7 +201,7 @@ class Machine:
                 return self.lost(Reason.PEER_RESTARTED, self.kit.name(sender.rank), now_us)
             return []
         if alive.promised < current.ballot:
-            self.kit.count.add("older attempt dropped")
+            self.kit.count.add("ALIVE dropped: not yet in our attempt")
             return []
         arriving = STATES[alive.state] in (State.STATETRANS, State.EVS)
         if alive.promised == current.ballot and (alive.active or arriving):
@@ -240,9 +247,9 @@ class Machine:
         ranks = [life.rank for life in members]
         return ranks == sorted(set(ranks)) and ranks[-1] < len(self.kit.cluster.daemons)
 
-    def on_refuse(self, frame: Refuse, now_us: int) -> list[Effect]:
+    def on_refuse(self, sender: Life, frame: Refuse, now_us: int) -> list[Effect]:
         self.counter = max(self.counter, frame.counter)
-        if self.attempt is not None and self.attempt.ballot == frame.attempt:
+        if self.attempt is not None and self.attempt.ballot == frame.attempt and sender in self.attempt.members:
             return self.lost(Reason.ATTEMPT_REFUSED, "", now_us)
         return []
 

@@ -48,13 +48,11 @@ class SiteLog:
     def raise_frontier(self, frontier: int) -> None:
         self.frontier = max(self.frontier, frontier)
 
-    def discard(self, number: int) -> list[Bundle]:
+    def discard(self, number: int) -> None:
         """Let go of bundles up to `number` (everyone has them) that have left the order here."""
-        gone = []
         while self.low < min(number, self.gap_free) and self.bundles[self.low + 1].passed:
             self.low += 1
-            gone.append(self.bundles.pop(self.low))
-        return gone
+            del self.bundles[self.low]
 
     def declaration(self) -> SiteDeclaration:
         extras = tuple(sorted((n, b.stamp) for n, b in self.bundles.items() if n > self.gap_free))

@@ -70,14 +70,23 @@ def missing(plan: Plan, mine: Declaration) -> list[tuple[int, int]]:
     return wanted
 
 
-def holders(declarations: Mapping[Life, Declaration], site: int, number: int) -> list[Life]:
-    """Who can resend a bundle, lowest rank first."""
-    return [
-        life
-        for life in sorted(declarations)
-        for entry in declarations[life].sites
-        if entry.site == site and (entry.low < number <= entry.gap_free or number in {n for n, _ in entry.extras})
-    ]
+class Holdings:
+    """Who can resend what: the declarations, looked up by number."""
+
+    def __init__(self, declarations: Mapping[Life, Declaration]) -> None:
+        self._entries = [
+            (life, entry.site, entry.low, entry.gap_free, {number for number, _ in entry.extras})
+            for life in sorted(declarations)
+            for entry in declarations[life].sites
+        ]
+
+    def holders(self, site: int, number: int) -> list[Life]:
+        """Lowest rank first."""
+        return [
+            life
+            for life, declared, low, gap_free, extras in self._entries
+            if declared == site and (low < number <= gap_free or number in extras)
+        ]
 
 
 def _union(entries: list[SiteDeclaration]) -> Union:

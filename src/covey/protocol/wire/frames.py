@@ -76,6 +76,8 @@ class StateTrans(Control, frozen=True):
     attempt: Ballot
     declaration: Declaration
     have: Lives
+    progress: bool
+    """Said again because the sender has received resent bundles since it last said so: give the attempt more time."""
 
 
 class Want(Control, frozen=True):

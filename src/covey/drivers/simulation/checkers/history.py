@@ -110,6 +110,11 @@ class History:
         lives = (self.lives[process] for process in sorted(processes) if process in self.lives)
         return [life for life in lives if life.ended and not life.excused]
 
+    def survivors(self, processes: Iterable[str], view: str) -> list[Life]:
+        """Witnesses, and those who left this view alive for a later one: what became of them later is no excuse."""
+        known = (self.lives[process] for process in sorted(processes) if process in self.lives)
+        return [life for life in known if (life.ended and not life.excused) or life.left_alive(view)]
+
     def at_least(self, strength: int) -> int:
         """The messages of this service or a stronger one."""
         return self._strength_sets[strength]

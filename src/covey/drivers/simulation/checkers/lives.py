@@ -103,6 +103,10 @@ class Life:
     def stay_in(self, view: str) -> Stay | None:
         return next((stay for stay in self.stays if stay.view == view), None)
 
+    def left_alive(self, view: str) -> bool:
+        stay = self.stay_in(view)
+        return stay is not None and stay.next is not None
+
     def prefixes(self) -> Iterator[tuple[Delivery, int]]:
         """Each delivery, with the set of messages this process had delivered before it."""
         before = 0

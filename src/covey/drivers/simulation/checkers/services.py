@@ -107,6 +107,7 @@ def agreed(history: History) -> Verdict:
     """M5."""
     findings = Findings("M5", history.run)
     _judge_keys(findings, history)
+    _judge_growth(findings, history)
     completeness = _Completeness(history)
     agreed_class = history.at_least(CAUSAL)
     for life in history.lives.values():
@@ -144,6 +145,22 @@ def _judge_keys(findings: Findings, history: History) -> None:
                 findings.violation(
                     life.process,
                     f"{life.process} delivered {message.name} with key {key}, elsewhere it has {message.key}",
+                )
+
+
+def _judge_growth(findings: Findings, history: History) -> None:
+    """One order across views too: the keys of what a daemon delivers as agreed grow over its whole life."""
+    for life in history.lives.values():
+        ordered = [one for one in life.deliveries if one.message.strength >= CAUSAL and key_of(one.row) is not None]
+        for earlier, later in pairwise(ordered):
+            if earlier.stay is later.stay:
+                continue
+            findings.premise()
+            if (key_of(later.row) or ()) <= (key_of(earlier.row) or ()):
+                findings.violation(
+                    life.process,
+                    f"{life.process} delivered {later.message.name} in {later.row.view} with key {key_of(later.row)}, "
+                    f"not above {key_of(earlier.row)} of {earlier.message.name} in the view before",
                 )
 
 
@@ -185,7 +202,7 @@ class _Completeness:
 
 
 def safe(history: History) -> Verdict:
-    """M6. Crashed and stopped daemons are excused; of daemons whose history breaks off nothing is known."""
+    """M6. Who crashed or stopped in that view is excused; of daemons whose history breaks off nothing is known."""
     findings = Findings("M6", history.run)
     safe_messages = history.at_least(SAFE)
     for life in history.lives.values():
@@ -199,7 +216,7 @@ def safe(history: History) -> Verdict:
 
 
 def _judge_safe(findings: Findings, history: History, stay: Stay, delivered: int, promised: frozenset[str]) -> None:
-    witnesses = history.witnesses(promised - {stay.process}) if delivered else []
+    witnesses = history.survivors(promised - {stay.process}, stay.view) if delivered else []
     if not witnesses:
         return
     findings.premise(delivered.bit_count())
