@@ -311,7 +311,7 @@ MUTANTS: dict[str, Mutant] = {
     "recovered data dropped": Mutant("S8", "resent bundles are thrown away", Order, "recover", _always(True)),
     "done without recovery": Mutant("S8", "DONE is said with bundles missing", Change, "_make_plan", _forget_plan),
     "originals taken when frozen": Mutant(
-        "S8", "delayed data changes the frozen set", Engine, "_on_view_frame", _accept_when_frozen, 10
+        "S8", "delayed data changes the frozen set", Engine, "_on_view_frame", _accept_when_frozen, 40
     ),
     "rest after the view": Mutant(
         "S9", "leftovers are delivered in the next view", Engine, "_install", _install_as(_rest_after_view)
@@ -326,7 +326,7 @@ MUTANTS: dict[str, Mutant] = {
         "S12", "above a hole our own agreed messages are dropped", Order, "_survives", _nothing_above_hole
     ),
     "retransmission skipped": Mutant(
-        "S13", "nobody answers requests", Ring, "_answer", lambda right: lambda self, token: ([], token.requests), 15
+        "S13", "nobody answers requests", Ring, "_answer", lambda right: lambda self, token: ([], token.requests), 50
     ),
     "safe waits for one more": Mutant(
         "S13", "the last safe message is never delivered", Stability, "safe_line", _safe_waits_for_one_more

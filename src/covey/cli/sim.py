@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="sim", help="Run whole clusters in virtual time.", no_args_is_help=True, rich_markup_mode=None)
 
+SITES_MAX = 10
+SECONDS_MAX = 3_600
+
 FLOORS_FROM = 100
 """Shares of fewer seeds than this say little: then a probe only must not be at zero."""
 
@@ -86,21 +89,25 @@ def swarm(
 def story(
     files: Annotated[list[Path] | None, typer.Argument(help="Story files; without any, the built-in ones.")] = None,
     rewrite: Annotated[bool, typer.Option("--rewrite", help="Write the transcripts into the files.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Play text scenarios and compare their transcripts."""
     from covey.drivers.simulation.story import builtin_stories, play_story
+    from covey.errors import CoveyError
 
     failed = 0
     for path in files or builtin_stories():
-        told = play_story(path.read_text())
+        written = _read(path)
+        try:
+            told = play_story(written)
+        except CoveyError as error:
+            _fail(f"{path}: {error}")
         if rewrite:
             path.write_text(told)
-        elif told != path.read_text():
+        elif told != written:
             failed += 1
-            print(
-                f"{path.stem}: the transcript differs; see it with: covey sim story --rewrite {path}", file=sys.stderr
-            )
-        print(told)
+            print(f"{path.stem} differs; see how with: covey sim story --rewrite {path}", file=sys.stderr)
+        print(json.dumps({"story": path.stem, "as_written": told == written}) if as_json else told)
     raise typer.Exit(1 if failed else 0)
 
 
@@ -113,6 +120,10 @@ def _asked(sites: int | None, daemons: int | None, seconds: float | None) -> Ask
         _fail("--sites and --daemons must be at least 1")
     if max(sites or 1, daemons or 2) < 2:
         _fail("a partition needs at least two daemons: --daemons 2")
+    if sites is not None and sites > SITES_MAX:
+        _fail(f"--sites {sites}: the simulator links every site with every other; at most {SITES_MAX}")
+    if seconds is not None and not 0 < seconds <= SECONDS_MAX:
+        _fail(f"--seconds {seconds:g}: write a number of virtual seconds from 0 to {SECONDS_MAX}")
     return Asked(sites=sites, daemons=daemons, seconds=seconds)
 
 
@@ -133,8 +144,22 @@ def _seed_range(text: str) -> range:
 
 
 def _refuse_used_directory(trace: Path | None) -> None:
-    if trace is not None and trace.exists() and any(trace.iterdir()):
+    if trace is None:
+        return
+    try:
+        trace.mkdir(parents=True, exist_ok=True)
+        used = any(trace.iterdir())
+    except OSError as error:
+        _fail(f"--trace {trace}: {error.strerror}; name a directory that can be made")
+    if used:
         _fail(f"--trace {trace}: the directory is not empty; name a new one")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        _fail(f"{path} cannot be read ({error}): name a story file")
 
 
 def _print_json(seed: int, events: int, violations: list[Violated]) -> None:

@@ -19,7 +19,7 @@ class NetworkOptions(msgspec.Struct, kw_only=True):
     delay_mean_us: int = 400
     """Mean of the random part: exponential, so datagrams overtake one another."""
     delay_tail: float = 0.0
-    """Share of datagrams that take twenty times the random delay."""
+    """Share of datagrams that take twenty times the random delay, a third of them up to 0.3 s more."""
     loss: float = 0.0
     duplication: float = 0.0
     late: float = 0.0
@@ -89,7 +89,7 @@ class Network:
         options = self.options
         spread = self.random.expovariate(1.0) * options.delay_mean_us
         if options.delay_tail and self.random.random() < options.delay_tail:
-            spread *= 20
+            spread = spread * 20 + self.random.choice((0, 0, self.random.randrange(300_000)))
         return options.delay_min_us + int(spread)
 
     def _start(self, now: int, source: int, size: int) -> int | None:
