@@ -15,7 +15,7 @@ from covey.drivers.simulation.run import run_seed
 
 from .mutants import COMPANIONS, MUTANTS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 SEEDS = 50
 

@@ -43,6 +43,7 @@ def test_sites_of_one_daemon_each(sites: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_200)
 def test_swarm_has_no_violation_and_reaches_every_floor() -> None:
     tally = Tally()
     for report in run_swarm(SWARM, Asked(), os.cpu_count() or 1):
