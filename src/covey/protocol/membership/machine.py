@@ -178,14 +178,22 @@ class Machine:
 
     def _hasten(self, now_us: int) -> None:
         """Waiting is for others to be heard: once everybody is here or known to be gone, it ends."""
-        if self._growth > 1:
-            return  # Attempts have failed: the back-off is the point.
+        if self._growth > 1 or not self._is_heard_of_everyone(now_us):
+            return  # Attempts have failed, and the back-off is the point; or there is somebody to wait for.
         if self.state is State.SEG and self._is_everyone(free_clique(self.hearing, self._excluded, now_us)):
             self.kit.deadlines.set(Deadline.SEGMENT, now_us)
         elif self.state is State.GATHER:
             members = to_propose(self.hearing, self._base(), self._excluded, now_us)
             if self._is_everyone([life.rank for life in members]):
                 self.kit.deadlines.set(Deadline.GATHER, now_us)
+
+    def _is_heard_of_everyone(self, now_us: int) -> bool:
+        """Cheap, and necessary: everyone is two-way with us, or known to be gone."""
+        peers = self.hearing.peers
+        return self.state in (State.SEG, State.GATHER) and all(
+            rank in peers and (peers[rank].gone is not None or self.hearing.two_way(rank, now_us))
+            for rank in self._everyone
+        )
 
     def _is_everyone(self, ranks: list[int]) -> bool:
         peers = self.hearing.peers
