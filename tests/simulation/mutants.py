@@ -19,6 +19,7 @@ from covey.protocol.engine import Engine
 from covey.protocol.inputs import Submit
 from covey.protocol.links import floors
 from covey.protocol.links.ring import Ring
+from covey.protocol.membership import gathering
 from covey.protocol.membership.hearing import Hearing
 from covey.protocol.membership.machine import Attempt, Machine
 from covey.protocol.operation import Operation
@@ -270,7 +271,12 @@ def _highest_frontier(right: Any) -> Any:
 
 
 def _one_word_is_enough(right: Any) -> Any:
-    return lambda self, one, other, now_us: self._says(one, other, now_us) or self._says(other, one, now_us)
+    def add(near: dict[int, frozenset[int]], chosen: list[int], more: list[int]) -> None:
+        pairs = [(one, other) for one in more for other in chosen]
+        if set(more).isdisjoint(chosen) and all(b in near.get(a, ()) or a in near.get(b, ()) for a, b in pairs):
+            chosen.extend(more)
+
+    return add
 
 
 def _token_without_stamp(right: Any) -> Any:
@@ -368,6 +374,6 @@ COMPANIONS: dict[str, Mutant] = {
     "members whose DONE was heard": Mutant(
         "S4", "remembers who was heard", Change, "everyone_is_done", _note_who_was_heard
     ),
-    "heard is enough": Mutant("S15", "one daemon's word is enough", Hearing, "mutual", _one_word_is_enough),
+    "heard is enough": Mutant("S15", "one daemon's word is enough", gathering, "_add_if_mutual", _one_word_is_enough),
 }
 """Second halves of bugs that need two places."""

@@ -115,15 +115,15 @@ def test_our_own_list_says_whom_we_hear_and_who_hears_us(listener: Listener) -> 
     assert listener.hearing.heard(TIMEOUT + 1) == ()
 
 
-def test_two_peers_are_mutual_when_both_say_so(listener: Listener) -> None:
+def test_neighbours_are_what_each_says_of_itself(listener: Listener) -> None:
     number = listener.hearing.next_number(0)
     ours = Heard(A.rank, A.boot, number, two_way=True)
     listener.hearing.on_alive(B, alive(hears=[ours, Heard(C.rank, C.boot, 1, two_way=True)]), 0)
     listener.hearing.on_alive(C, alive(hears=[ours, Heard(B.rank, B.boot, 1, two_way=False)]), 0)
-    assert listener.hearing.mutual(A.rank, B.rank, 0)
-    assert not listener.hearing.mutual(B.rank, C.rank, 0)
-    listener.hearing.on_alive(C, alive(2, hears=[ours, Heard(B.rank, B.boot, 1, two_way=True)]), 0)
-    assert listener.hearing.mutual(B.rank, C.rank, 0)
+    near = listener.hearing.neighbours(0)
+    assert near[A.rank] == {B.rank, C.rank}
+    assert C.rank in near[B.rank]
+    assert B.rank not in near[C.rank]
 
 
 # --- lives and numbers

@@ -6,7 +6,7 @@ taken out of another attempt, and nobody who waits for another representative.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from covey.ids import Ballot, Life
 from covey.protocol.states import State
@@ -21,11 +21,11 @@ _FREE = (State.SEG, State.REP, State.GATHER)
 
 def free_clique(hearing: Hearing, excluded: Collection[int], now_us: int) -> list[int]:
     """The lowest-ranked set around us of daemons that have no working view; it always holds ourselves."""
-    me = hearing.me.rank
+    me, near = hearing.me.rank, hearing.neighbours(now_us)
     chosen = [me]
     for rank in sorted(hearing.peers):
         if rank not in excluded and _is_free(hearing.peers[rank]):
-            _add_if_mutual(hearing, chosen, [rank], now_us)
+            _add_if_mutual(near, chosen, [rank])
     return sorted(chosen)
 
 
@@ -34,15 +34,15 @@ def to_propose(hearing: Hearing, base: Iterable[Life], excluded: Collection[int]
 
     Only daemons of higher rank: the lowest of a union proposes it.
     """
-    me = hearing.me.rank
+    me, near = hearing.me.rank, hearing.neighbours(now_us)
     chosen = [life.rank for life in base]
     for rank in sorted(hearing.peers):
         peer = hearing.peers[rank]
         if rank > me and rank not in excluded and _is_free(peer) and peer.alive.leader in (-1, me, rank):
-            _add_if_mutual(hearing, chosen, [rank], now_us)
+            _add_if_mutual(near, chosen, [rank])
     for ring in _working_views(hearing):
         if min(ring) > me and not set(ring) & set(excluded):
-            _add_if_mutual(hearing, chosen, ring, now_us)
+            _add_if_mutual(near, chosen, ring)
     lives = {life.rank: life for life in base} | {rank: peer.life for rank, peer in hearing.peers.items()}
     lives[me] = hearing.me
     return [lives[rank] for rank in sorted(chosen)]
@@ -52,13 +52,16 @@ def _is_free(peer: Peer) -> bool:
     return not peer.alive.active and STATES[peer.alive.state] in _FREE
 
 
-def _add_if_mutual(hearing: Hearing, chosen: list[int], more: list[int], now_us: int) -> None:
-    fresh = [rank for rank in more if rank not in chosen]
-    if len(fresh) != len(more):
+def _add_if_mutual(near: Mapping[int, frozenset[int]], chosen: list[int], more: list[int]) -> None:
+    """Both must say so, of every pair: what others say of us counts as well as what we say of them."""
+    if not set(more).isdisjoint(chosen):
         return
-    union = chosen + fresh
-    if all(hearing.mutual(one, other, now_us) for other in fresh for one in union if one != other):
-        chosen.extend(fresh)
+    union = frozenset(chosen).union(more)
+    for rank in more:
+        rest = union - {rank}
+        if not rest <= near.get(rank, frozenset()) or not all(rank in near.get(one, ()) for one in rest):
+            return
+    chosen.extend(more)
 
 
 def _working_views(hearing: Hearing) -> list[list[int]]:

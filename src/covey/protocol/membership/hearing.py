@@ -146,14 +146,11 @@ class Hearing:
         peer = self.peers.get(rank)
         return peer is not None and now_us - peer.heard_us <= self._timeout_us(rank) // 2
 
-    def mutual(self, one: int, other: int, now_us: int) -> bool:
-        """Whether both daemons say that they hear one another both ways."""
-        return self._says(one, other, now_us) and self._says(other, one, now_us)
-
-    def _says(self, one: int, other: int, now_us: int) -> bool:
-        if one == self.me.rank:
-            return self.two_way(other, now_us)
-        return self.two_way(one, now_us) and other in self.peers[one].two_way_ranks
+    def neighbours(self, now_us: int) -> dict[int, frozenset[int]]:
+        """Whom each daemon says it hears both ways; of those we do not hear both ways ourselves, nobody."""
+        near = {rank: peer.two_way_ranks for rank, peer in self.peers.items() if self.two_way(rank, now_us)}
+        near[self.me.rank] = frozenset(near)
+        return near
 
     def snapshot(self, now_us: int, name: Callable[[int], str]) -> list[dict[str, object]]:
         """Each peer ever heard, for people."""
