@@ -45,6 +45,7 @@ class Order:
         # Everything that has not left the order, by place.
         self._heap: list[tuple[int, int, int]] = []
         self._highest = 0
+        self._checked_position = START
         # Rule R8: the highest stamp of others that was delivered ahead of the line, and whether that is halted.
         self.early_high = 0
         self.hold_early = False
@@ -158,6 +159,8 @@ class Order:
         for log in self.logs.values():
             log.check()
         assert self.position.stamp <= self.line() or self.frozen, "O1"
+        assert self.position >= self._checked_position, "O3"
+        self._checked_position = self.position
 
     # --- helpers
 
