@@ -90,6 +90,7 @@ ALIVE = st.builds(
     promised=BALLOT,
     counter=NUMBER,
     heard=st.lists(st.builds(Heard, RANK, BOOT, NUMBER, st.booleans()), max_size=3).map(tuple),
+    clock=STAMP,
 )
 SITE_DECLARATION = st.builds(
     SiteDeclaration,

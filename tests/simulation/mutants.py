@@ -294,6 +294,13 @@ def _forget_high(right: Any) -> Any:
     return on_state_trans
 
 
+def _declare_without_commit(right: Any) -> Any:
+    def declare(self: Order, high: int, commit: frozenset[Life]) -> Declaration:
+        return right(self, high, [self._me])  # type: ignore[no-any-return]
+
+    return declare
+
+
 MUTANTS: dict[str, Mutant] = {
     "unreliable sent without a view": Mutant(
         "S1", "no view is needed to send", Engine, "_on_submit", _unreliable_without_view
@@ -317,7 +324,7 @@ MUTANTS: dict[str, Mutant] = {
     "recovered data dropped": Mutant("S8", "resent bundles are thrown away", Order, "recover", _always(True)),
     "done without recovery": Mutant("S8", "DONE is said with bundles missing", Change, "_make_plan", _forget_plan),
     "originals taken when frozen": Mutant(
-        "S8", "delayed data changes the frozen set", Engine, "_on_view_frame", _accept_when_frozen, 40
+        "S8", "delayed data changes the frozen set", Engine, "_on_view_frame", _accept_when_frozen
     ),
     "rest after the view": Mutant(
         "S9", "leftovers are delivered in the next view", Engine, "_install", _install_as(_rest_after_view)
@@ -332,7 +339,7 @@ MUTANTS: dict[str, Mutant] = {
         "S12", "above a hole our own agreed messages are dropped", Order, "_survives", _nothing_above_hole
     ),
     "retransmission skipped": Mutant(
-        "S13", "nobody answers requests", Ring, "_answer", lambda right: lambda self, token: ([], token.requests), 50
+        "S13", "nobody answers requests", Ring, "_answer", lambda right: lambda self, token: ([], token.requests)
     ),
     "safe waits for one more": Mutant(
         "S13", "the last safe message is never delivered", Stability, "safe_line", _safe_waits_for_one_more
@@ -343,7 +350,7 @@ MUTANTS: dict[str, Mutant] = {
         "M1", "repeated datagrams are delivered again", UnreliableStreams, "is_new", _always(True)
     ),
     "reliable needs commit": Mutant(
-        "M2", "reliable messages above a hole are dropped", Order, "_survives", _reliable_needs_commit, 5
+        "M2", "reliable messages above a hole are dropped", Order, "_survives", _reliable_needs_commit
     ),
     "fifo like reliable": Mutant("M3", "fifo does not wait for its session", Order, "_early", _fifo_like_reliable),
     "past not awaited": Mutant("M4", "agreed is stamped without its past", Order, "past_is_complete", _always(True)),
@@ -363,7 +370,10 @@ MUTANTS: dict[str, Mutant] = {
     "safe at agreed": Mutant(
         "M6", "safe does not wait for stability", Order, "safe_line", lambda right: lambda self: self.line()
     ),
-    "one token's ARU": Mutant("M6", "one visit is trusted instead of two", floors.TwoVisits, "see", _one_visit, 20),
+    "one token's ARU": Mutant("M6", "one visit is trusted instead of two", floors.TwoVisits, "see", _one_visit),
+    "commit not exchanged": Mutant(
+        "M6", "what an attempt promised is forgotten in the next", Order, "declare", _declare_without_commit
+    ),
     "fifo overtakes agreed": Mutant(
         "M7", "agreed messages do not hold up their session", SessionOrder, "hold", _agreed_counts_as_done
     ),
@@ -377,3 +387,11 @@ COMPANIONS: dict[str, Mutant] = {
     "heard is enough": Mutant("S15", "one daemon's word is enough", gathering, "_add_if_mutual", _one_word_is_enough),
 }
 """Second halves of bugs that need two places."""
+
+STORY_MUTANTS: dict[str, tuple[Mutant, str]] = {
+    "frontiers not raised when done": (
+        Mutant("M6", "what an attempt knew of the sites is forgotten", Order, "raise_frontiers", _always(None)),
+        "cut_between_the_dones",
+    ),
+}
+"""Bugs that show in a chain of events too rare for fifty seeds: each is caught by `check` at the end of a story."""

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from covey.drivers.simulation.run import run_seed
+from covey.drivers.simulation.story import builtin_stories, play_story
 
-from .mutants import COMPANIONS, MUTANTS
+from .mutants import COMPANIONS, MUTANTS, STORY_MUTANTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -47,3 +48,12 @@ def test_mutant_is_caught_by_the_guarantee_it_names(name: str, tmp_path: Path) -
         if mutant.guarantee in broken:
             return
     pytest.fail(f"{mutant.guarantee} never caught {name!r} ({mutant.what})")
+
+
+@pytest.mark.parametrize("name", STORY_MUTANTS)
+def test_mutant_is_caught_in_its_story(name: str) -> None:
+    mutant, story = STORY_MUTANTS[name]
+    text = next(path for path in builtin_stories() if path.stem == story).read_text()
+    assert f"\n{mutant.guarantee} " not in play_story(text)
+    with mutant.applied():
+        assert f"\n{mutant.guarantee} " in play_story(text)

@@ -111,6 +111,7 @@ class Change:
             self.kit.count.add("resend dropped: not wanted")
             return
         assert self.plan is not None
+        assert bundle.number in self.plan.unions[bundle.site], "C1"
         if len(held_by) == 1 and bundle.origin not in self.plan.movers:
             self.kit.count.add("recovered from single holder")
 

@@ -24,8 +24,8 @@ class StampClock:
             self._floor = stamp + 1
 
     def is_far_ahead(self, stamp: int, now_us: int) -> bool:
-        """Whether a stamp is so far ahead of our time that its maker's clock must be wrong."""
-        return stamp > now_us + self._offset_us + self._ahead_max_us
+        """Whether a stamp is so far ahead of our time that its maker's clock, or ours, must be wrong."""
+        return stamp > self.now(now_us) + self._ahead_max_us
 
     @property
     def high(self) -> int:

@@ -108,7 +108,7 @@ class Engine:
             "waiting_bytes": self._queue.bytes_waiting,
             "link": self.operation.snapshot(),
             "peers": machine.hearing.snapshot(now_us, self.kit.name),
-            "strangers": sorted(self._strangers),
+            "strangers": machine.strangers(now_us) + sorted(self._strangers),
             "count": dict(sorted(self.kit.count.items())),
         }
 

@@ -276,7 +276,7 @@ class Operation:
         return [Deliver(self.view, bundle, payloads) for bundle, payloads in deliveries]
 
     def _is_possible(self, bundle: Bundle) -> bool:
-        """Whether a member may have sent it: of its own site, stamped, within what the windows allow."""
+        """Whether a member may have sent it: of its own site, stamped, within what windows and limits allow."""
         log = self.order.logs.get(bundle.site)
         if (
             log is not None
@@ -285,6 +285,7 @@ class Operation:
             and bundle.service is not Service.UNRELIABLE
             and 0 < bundle.stamp < INFINITE
             and 0 < bundle.number <= log.gap_free + AHEAD_MAX
+            and bundle.fragments <= 1 + self.kit.settings.message_bytes_max // self.kit.settings.bundle_bytes
         ):
             return True
         self.kit.count.add("bundle dropped: impossible")
@@ -323,6 +324,8 @@ class Operation:
     def check(self, full: bool) -> None:
         if self.ring is not None:
             self.ring.check()
+        if self.mesh is not None:
+            self.mesh.check()
         if full:
             self.order.check()
             self.queue.check()

@@ -90,6 +90,7 @@ def alive(
     promised: Ballot | None = None,
     counter: int = 1,
     hears: Iterable[Heard] = (),
+    clock: int = 1,
 ) -> Alive:
     return Alive(
         number=number,
@@ -101,6 +102,7 @@ def alive(
         promised=view if promised is None else promised,
         counter=counter,
         heard=tuple(hears),
+        clock=clock,
     )
 
 

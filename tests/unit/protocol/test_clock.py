@@ -57,7 +57,8 @@ def test_a_stamp_is_far_ahead_beyond_the_bound_only() -> None:
     assert clock.is_far_ahead(5_001_001, 100)
 
 
-def test_what_is_far_ahead_is_judged_by_the_time_and_not_by_what_was_seen() -> None:
+def test_what_is_far_ahead_is_judged_by_a_clock_that_follows_what_it_saw() -> None:
     clock = make_clock()
     clock.see(9_000_000)
-    assert clock.is_far_ahead(5_001_001, 100)
+    assert not clock.is_far_ahead(9_001_001, 100)
+    assert clock.is_far_ahead(9_001_002, 100)

@@ -44,6 +44,7 @@ FRAMES: dict[str, Frame] = {
         promised=VIEW,
         counter=70_000,
         heard=(Heard(0, 1, 299, two_way=True),),
+        clock=1_700_000_000,
     ),
     "newmemb": NewMemb(Ballot(8, 2, 5), (Life(0, 1), SENDER)),
     "statetrans": StateTrans(

@@ -7,7 +7,7 @@ import pytest
 from covey.config import Settings, one_site
 from covey.ids import Ballot, Life
 from covey.protocol.deadlines import Deadline
-from covey.protocol.effects import Effect, Entered
+from covey.protocol.effects import Effect, Entered, Notice
 from covey.protocol.inputs import Datagram, PeerRefused, Stop
 from covey.protocol.membership.machine import Machine
 from covey.protocol.states import Reason, State
@@ -99,6 +99,34 @@ def test_the_same_seed_waits_the_same_time() -> None:
         machine.on_segment_deadline(0)
         waits.append(machine.kit.deadlines.at(Deadline.GATHER))
     assert waits[0] == waits[1]
+
+
+# --- clocks
+
+
+def test_a_clock_far_ahead_keeps_its_daemon_out_and_is_named_once() -> None:
+    machine = make_machine()
+    far = 2 * SETTINGS.skew_max_ms * 1_000
+    notices = [effect for effect in machine.on_alive(B, alive(1, clock=far), 10) if isinstance(effect, Notice)]
+    assert [one.text.split(":")[0] for one in notices] == ["b stays outside"]
+    assert not machine.on_alive(B, alive(2, clock=far), 20)
+    assert B.rank not in machine.hearing.peers
+    assert machine.kit.clock.now(20) < far
+    assert [text.split(":")[0] for text in machine.strangers(20)] == ["b"]
+
+
+def test_a_clock_within_the_bound_is_followed() -> None:
+    machine = make_machine()
+    machine.on_alive(B, alive(1, clock=5_000_000), 10)
+    assert machine.kit.clock.now(10) == 5_000_000
+    assert machine.strangers(10) == []
+
+
+def test_a_daemon_set_right_is_no_stranger_any_more() -> None:
+    machine = make_machine()
+    machine.on_alive(B, alive(1, clock=2 * SETTINGS.skew_max_ms * 1_000), 10)
+    machine.on_alive(Life(B.rank, B.boot + 1), alive(1, clock=20), 20)
+    assert machine.strangers(20) == []
 
 
 # --- one ballot

@@ -62,7 +62,9 @@ def _content(life: Life, random: Random) -> Frame:
     view = Ballot(random.randrange(1 << 40), life.rank, life.boot)
     lives = tuple(Life(rank, random.randrange(1 << 40)) for rank in range(3))
     number = random.randrange(1 << 20)
-    alive = Alive(number, random.randrange(6), bool(number % 2), -1, view, lives, view, number, (Heard(0, 1, 2, True),))
+    alive = Alive(
+        number, random.randrange(6), bool(number % 2), -1, view, lives, view, number, (Heard(0, 1, 2, True),), number
+    )
     floor = Floor(number, -1)
     service, payload = random.choice(list(Service)), b"x" * (number % 99)
     bundle = Bundle(0, number, number, life, 0, number, 1, number, service, 0, 1, ("room",), payload)

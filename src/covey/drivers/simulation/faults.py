@@ -9,8 +9,10 @@ from random import Random
 from covey.protocol.effects import Effect, Entered, Installed
 from covey.protocol.inputs import Stop
 from covey.protocol.states import State
+from covey.protocol.values import Service
 
-from .node import Clocks, Node
+from .node import Clocks, Death, Node
+from .workload import Workload
 from .world import Script, World
 
 MS = 1_000
@@ -18,10 +20,11 @@ SECOND = 1_000_000
 
 
 class Faults:
-    def __init__(self, world: World, random: Random, kinds: frozenset[str]) -> None:
+    def __init__(self, world: World, random: Random, kinds: frozenset[str], workload: Workload) -> None:
         self.world = world
         self.random = random
         self.kinds = kinds
+        self._workload = workload
         self.running = True
         self.reactions: set[str] = set()
         self._ambush_at = 0
@@ -67,6 +70,7 @@ class Faults:
             actions += [self._flap]
         if "crash" in self.kinds:
             actions += [self._crash, self._crash_while_sending, self._crash_while_sending, self._restart_one]
+            actions += [self._leave_a_hole, self._leave_a_hole] if "ambush" in self.kinds else []
         if "stop" in self.kinds:
             actions += [self._stop]
         if "pause" in self.kinds:
@@ -130,7 +134,17 @@ class Faults:
 
     def _crash_while_sending(self) -> None:
         if victim := self._victim():
-            victim.dying = True
+            victim.dying = Death.SOME_ARRIVE
+            self._restart_later(victim.rank)
+
+    def _leave_a_hole(self) -> None:
+        """A daemon stamps, passes the token and dies, and its data is lost: what the others stamp is above a hole."""
+        if victim := self._victim():
+            for node in self.world.living():
+                for _ in range(3):
+                    self._workload.submit(node.rank, self.random.choice(list(Service)[1:]), 20)
+            self._workload.submit(victim.rank, Service.AGREED, 400)
+            victim.dying = Death.NO_DATA_ARRIVES
             self._restart_later(victim.rank)
 
     def _stop(self) -> None:
@@ -190,6 +204,8 @@ class Faults:
                 self.reactions.add("partition")
         if isinstance(effect, Entered) and effect.state in (State.STATETRANS, State.EVS):
             self._maybe_ambush()
+        if isinstance(effect, Entered) and effect.state is State.EVS:
+            self._maybe_deafen(node)
 
     def _someone_is_cut_off(self, node: Node) -> bool:
         members = {life.rank for life in node.engine.machine.members}
@@ -208,6 +224,22 @@ class Faults:
             action = self.random.choice([one for one in self._actions() if one not in (self._stop, self._jump)])
             self.world.at(self.world.now + wait, lambda: action() if self.running else None)
 
+    def _maybe_deafen(self, node: Node) -> None:
+        """Strike between the DONEs, where something is left to deliver.
+
+        The daemon has said that it is done. From now on it hears nobody, or only one other, so the rest may install the
+        view while it cannot: what it promised must bind it in its next attempt.
+        """
+        change = node.engine.change
+        if "ambush" not in self.kinds or not self.running or change is None or change.plan is None:
+            return
+        if not node.engine.operation.order.undelivered or self.random.random() < 0.4:
+            return
+        others = [life.rank for life in change.attempt.members if life.rank != node.rank]
+        self.random.shuffle(others)
+        for rank in others[self.random.choice((0, 1)) :]:
+            self.world.network.cut(rank, node.rank)
+
     # --- the end of all faults
 
     def finish(self, final: str) -> None:
@@ -218,7 +250,7 @@ class Faults:
         options.loss = options.duplication = options.late = options.delay_tail = 0.0
         options.bytes_per_second = 0
         for node in self.world.living():
-            node.dying = False
+            node.dying = None
             self._resume(node)
         self._restart_all()
         if final == "split":

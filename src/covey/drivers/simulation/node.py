@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
@@ -34,6 +35,13 @@ class Clocks:
         return passed
 
 
+class Death(Enum):
+    """Which datagrams of its last step a daemon still sends."""
+
+    SOME_ARRIVE = "some"
+    NO_DATA_ARRIVES = "no data"
+
+
 @dataclass(slots=True)
 class Node:
     rank: int
@@ -44,8 +52,8 @@ class Node:
     inbox: list[Input] = field(default_factory=list)
     alive: bool = True
     paused: bool = False
-    dying: bool = False
-    """The next step that sends data ends in a crash, with only some of its datagrams sent."""
+    dying: Death | None = None
+    """The next step that sends data ends in a crash."""
     step_at: int | None = None
 
     def take(self, one: Input) -> bool:

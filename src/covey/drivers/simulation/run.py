@@ -54,8 +54,8 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     world = World(options.cluster, options.settings, options.network, random, f"seed-{seed}", sink)
     world.check_invariants = invariants
     world.ports_refuse = "refused" in options.kinds
-    faults = Faults(world, random, options.kinds)
     workload = Workload(world, random, options.rate_per_second)
+    faults = Faults(world, random, options.kinds, workload)
     for rank in range(len(options.cluster.daemons)):
         world.at(random.randrange(200 * MS), partial(faults.start, rank))
         world.play(workload.script(rank))

@@ -5,7 +5,7 @@ gives the same text with the transcripts as they really are; a test compares the
 
     daemons 3                  a cluster of one site (or: sites 3), nobody started
     running daemons 3          the same with all started and in one view, untold
-    start a b c                start, also again after a crash
+    start a b c                start, also again after a crash; `a+90` with its clock 90 s ahead
     run 200                    let so many virtual milliseconds pass
     until b statetrans         run until a daemon enters a state (five seconds at most)
     send a agreed hello        submit at a daemon; `a/2` is its session 2; a number at the end pads to that size
@@ -135,8 +135,9 @@ class Story:
         self._said.append(f"all in one view at {self.world.now // MS} ms")
 
     def do_start(self, *names: str) -> None:
-        for name in names:
-            self.world.start(self._rank(name), Clocks(0, 0, 100 * SECOND))
+        for one in names:
+            name, _, ahead_s = one.partition("+")
+            self.world.start(self._rank(name), Clocks(0, 0, (100 + int(ahead_s or 0)) * SECOND))
 
     def do_run(self, milliseconds: str) -> None:
         self.world.run_until(self.world.now + int(milliseconds) * MS)
@@ -189,8 +190,10 @@ class Story:
 
     def do_show(self, *names: str) -> None:
         for name in names:
-            seen = self.world.nodes[self._rank(name)].engine.snapshot(0)
+            node = self.world.nodes[self._rank(name)]
+            seen = node.engine.snapshot(node.clocks.at(self.world.now).mono_us)
             self._said.append(f"{name} is in {seen['state']}: {seen['reason']}; view {{{' '.join(seen['members'])}}}")
+            self._said += [f"{name} cannot merge with {stranger}" for stranger in seen["strangers"]]
 
     def do_count(self, *words: str) -> None:
         name = " ".join(words).replace("-", " ")

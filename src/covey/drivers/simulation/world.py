@@ -19,7 +19,7 @@ from covey.protocol.values import Count
 from covey.trace.daemon import DaemonRecorder, Sink
 
 from .network import Network, NetworkOptions
-from .node import Clocks, Node, make_node
+from .node import Clocks, Death, Node, make_node
 
 Script = Generator[int, None, None]
 """A sequence of actions in virtual time: yields how long to wait, in microseconds."""
@@ -153,11 +153,8 @@ class World:
     def _perform(self, node: Node, effects: list[Effect]) -> None:
         node.recorder.effects(effects, self.time_ns, self._steps)
         sends = [(send, rank) for send in effects if isinstance(send, Send) for rank in send.to]
-        if node.dying and any(send.reliable or len(send.data) > 300 for send, _ in sends):
-            sends = [pair for pair in sends if self.random.random() < 0.5]
-            for send, rank in sends:
-                self.send(self.now, node.rank, rank, send.data, send.reliable)
-            self.crash(node.rank, "killed while sending")
+        if node.dying and any(_is_data(send) for send, _ in sends):
+            self._die(node, sends)
             return
         for send, rank in sends:
             self.send(self.now, node.rank, rank, send.data, send.reliable)
@@ -167,6 +164,14 @@ class World:
             self._observe(node, effect)
         if node.alive:
             self._schedule_deadline(node)
+
+    def _die(self, node: Node, sends: list[tuple[Send, int]]) -> None:
+        """A crash in the middle of sending."""
+        for send, rank in sends:
+            arrives = not _is_data(send) if node.dying is Death.NO_DATA_ARRIVES else self.random.random() < 0.5
+            if arrives:
+                self.send(self.now, node.rank, rank, send.data, send.reliable)
+        self.crash(node.rank, "killed while sending")
 
     def _maybe_refuse(self, node: Node, rank: int) -> None:
         """The host of a crashed daemon answers that nobody listens: perhaps late, when the next life is there."""
@@ -200,3 +205,8 @@ class World:
         for node in self.living():
             for name, amount in node.engine.kit.count.items():
                 self.count.add(name, amount)
+
+
+def _is_data(send: Send) -> bool:
+    """By its looks: control frames are small."""
+    return send.reliable or len(send.data) > 300

@@ -25,6 +25,7 @@ class Mesh:
         self.site_seq = 0
         self.stamp = stamp
         self._settings = settings
+        self._checked_stamp = stamp
         self._announced_us = 0
         self._active_us = 0
 
@@ -62,3 +63,7 @@ class Mesh:
         self._announced_us = now_us
         if not quiet or now_us < self._active_us + 5 * interval:
             deadlines.set(Deadline.ANNOUNCE, now_us + interval)
+
+    def check(self) -> None:
+        assert self.stamp >= self._checked_stamp, "M1"
+        self._checked_stamp = self.stamp

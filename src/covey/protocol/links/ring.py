@@ -9,7 +9,7 @@ accelerated: the last packets of a turn follow the token, so packets are request
 previous token named. An idle token is parked, and hurried on by whoever has something to send.
 
 Invariants: R1 packets 1 … have_to were received; R2 the store holds everything above the usable packet floor that was
-received; R3 this daemon never sends beyond the unstable window.
+received; R3 new packets are sent only while the windows are open.
 """
 
 from __future__ import annotations
@@ -125,6 +125,7 @@ class Ring:
         token = self.holding
         assert token is not None
         again, still_wanted = self._answer(token)
+        assert not mine.packets or self.allowance(token) > 0, "R3"
         packets = self._number_packets(token, mine.packets)
         quiet = not (again or packets or still_wanted or mine.busy)
         token = self._update(token, mine, len(packets), len(again), still_wanted, quiet)
@@ -257,7 +258,7 @@ class Ring:
     def check(self) -> None:
         assert self.have_to + 1 not in self._store, "R1"
         assert all(seq in self._store for seq in range(self._packets_everywhere.usable + 1, self.have_to + 1)), "R2"
-        assert len(self._store) <= 3 * self._settings.ring_packets_unstable, "R3"
+        assert len(self._store) <= 3 * self._settings.ring_packets_unstable, "the store is bounded"
 
     def _send(self, to: tuple[int, ...], frame: Parked | Hurry) -> Send:
         return Send(to, self._codec.encode(frame))

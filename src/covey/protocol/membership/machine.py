@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from covey.ids import Ballot, Life
 from covey.protocol.deadlines import Deadline
-from covey.protocol.effects import Effect, Entered, Send
+from covey.protocol.effects import Effect, Entered, Notice, Send
 from covey.protocol.kit import Kit
 from covey.protocol.states import TRANSITIONS, Reason, State
 from covey.protocol.wire.frames import Alive, Frame, Join, NewMemb, Refuse
@@ -27,6 +27,9 @@ from .jitter import Jitter
 
 ATTEMPT_TIMEOUTS_MAX = 50
 """How many of its timeouts an attempt may last at most, however much it progresses."""
+
+
+FAR_AHEAD = "its clock is far ahead of ours; set the wrong one right, and restart its daemon"
 
 
 class Attempt(NamedTuple):
@@ -59,6 +62,7 @@ class Machine:
         self._jitter = Jitter(seed)
         self._installed_us = -(1 << 60)
         self._attempt_us = 0
+        self._far_ahead: dict[int, Life] = {}
         self._everyone = tuple(r for r in range(len(kit.cluster.daemons)) if r != kit.me.rank)
 
     # --- beginning, loss, success
@@ -157,6 +161,10 @@ class Machine:
     # --- frames
 
     def on_alive(self, sender: Life, alive: Alive, now_us: int) -> list[Effect]:
+        if self.kit.clock.is_far_ahead(alive.clock, now_us):
+            return self._keep_out(sender)
+        self._far_ahead.pop(sender.rank, None)
+        self.kit.clock.see(alive.clock - 1)
         previous = self.hearing.peers.get(sender.rank)
         was_two_way = self.hearing.two_way(sender.rank, now_us)
         news = self.hearing.on_alive(sender, alive, now_us)
@@ -175,6 +183,25 @@ class Machine:
         effects = self._judge(sender, alive, now_us) or self._maybe_merge(now_us)
         self._hasten(now_us)
         return effects
+
+    def _keep_out(self, sender: Life) -> list[Effect]:
+        """A clock far ahead would drag ours along for good: its daemon stays outside our views (rule R1)."""
+        self.kit.count.add("ALIVE dropped: its clock is far ahead")
+        if self._far_ahead.get(sender.rank) == sender:
+            return []
+        self._far_ahead[sender.rank] = sender
+        return [Notice(f"{self.kit.name(sender.rank)} stays outside: {FAR_AHEAD}")]
+
+    def strangers(self, now_us: int) -> list[str]:
+        """Who is there but not in our view, and why it cannot be merged."""
+        told = [f"{self.kit.name(life.rank)}: {FAR_AHEAD}" for life in sorted(self._far_ahead.values())]
+        ranks = {life.rank for life in self.members}
+        for rank, peer in sorted(self.hearing.peers.items()):
+            apart = sorted(ranks - peer.two_way_ranks - {self.kit.me.rank})
+            if rank not in ranks and self.hearing.two_way(rank, now_us) and self.active and apart:
+                names = " ".join(self.kit.name(one) for one in apart)
+                told.append(f"{self.kit.name(rank)}: it is not connected both ways with {names}")
+        return told
 
     def _hasten(self, now_us: int) -> None:
         """Waiting is for others to be heard: once everybody is here or known to be gone, it ends."""
@@ -222,8 +249,9 @@ class Machine:
 
     def on_join(self, sender: Life, join: Join, now_us: int) -> list[Effect]:
         effects = self.on_alive(sender, join.alive, now_us)
-        if self.hearing.peers[sender.rank].alive is not join.alive:
-            return effects  # Overtaken by a later word, or of an earlier life.
+        peer = self.hearing.peers.get(sender.rank)
+        if peer is None or peer.alive is not join.alive:
+            return effects  # Overtaken by a later word, of an earlier life, or kept out.
         if sender.rank > self.kit.me.rank or self.kit.me not in join.proposed or sender.rank in self._excluded:
             return effects
         if self.state is State.GATHER and self.active:
@@ -394,6 +422,7 @@ class Machine:
             promised=self.promised,
             counter=self.counter,
             heard=self.hearing.heard(now_us),
+            clock=self.kit.clock.now(now_us),
         )
         if self.state is not State.GATHER:
             return [self._send(self._everyone, alive)]

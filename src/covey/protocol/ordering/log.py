@@ -25,6 +25,7 @@ class SiteLog:
         self.frontier = 0
         # The newest two announcements whose bundles are not all here yet.
         self._waiting: list[Announcement] = []
+        self._checked_frontier = 0
 
     def add(self, bundle: Bundle) -> bool:
         """Take a bundle; False if it was here already."""
@@ -61,7 +62,8 @@ class SiteLog:
     def check(self) -> None:
         assert all(number in self.bundles for number in range(self.low + 1, self.gap_free + 1)), "L1"
         assert self.gap_free + 1 not in self.bundles, "L2"
-        assert self.frontier <= INFINITE
+        assert self._checked_frontier <= self.frontier <= INFINITE, "L3"
+        self._checked_frontier = self.frontier
         stamps = [self.bundles[number].stamp for number in sorted(self.bundles)]
         assert all(a < b for a, b in itertools.pairwise(stamps)), "stamps grow with numbers"
 

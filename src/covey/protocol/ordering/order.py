@@ -5,7 +5,8 @@ Out:       deliveries, in order.
 Not here:  stamping (the engine, with the token), how bundles travel (links/).
 
 Invariants: O1 nothing is delivered above the line unless it may come early; O2 safe never above the safe line;
-            O3 the position never falls.
+            O3 the position never falls; O4 of each daemon at most one message is half delivered, so what is kept of
+            unfinished messages is bounded by the largest message for each member.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Order:
         # Everything that has not left the order, by place.
         self._heap: list[tuple[int, int, int]] = []
         self._highest = 0
+        self._safe_position = START
         self._checked_position = START
         # Rule R8: the highest stamp of others that was delivered ahead of the line, and whether that is halted.
         self.early_high = 0
@@ -99,6 +101,8 @@ class Order:
             heappop(self._heap)
             deliveries += self._take(bundle)
             self.position = bundle.position
+            if bundle.service is Service.SAFE:
+                self._safe_position = bundle.position
         return deliveries
 
     def discard(self) -> None:
@@ -159,7 +163,12 @@ class Order:
         for log in self.logs.values():
             log.check()
         assert self.position.stamp <= self.line() or self.frozen, "O1"
+        assert self._safe_position.stamp <= self.safe_line(), "O2"
         assert self.position >= self._checked_position, "O3"
+        for session in self._sessions.values():
+            session.check()
+        unfinished = [key.origin for key, session in self._sessions.items() if session.is_within_a_message()]
+        assert len(unfinished) == len(set(unfinished)) or self.frozen, "O4"
         self._checked_position = self.position
 
     # --- helpers

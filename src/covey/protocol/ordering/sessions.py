@@ -2,6 +2,8 @@
 
 A place is *done* when its bundle has left the order. Reliable bundles may be done ahead of earlier ones, so done places
 are a prefix plus a set. Fragments of a message stay held until the message is delivered as one unit.
+
+Invariants: F1 the set of places done ahead does not touch the prefix; F2 what is held and done is an earlier fragment.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ class SessionOrder:
 
     def hold(self, bundle: Bundle) -> bool:
         """Keep a bundle until its message is delivered; False if its place is taken already."""
-        if bundle.place <= self.done_to or bundle.place in self._done_ahead or bundle.place in self._held:
+        if self._is_done(bundle.place) or bundle.place in self._held:
             return False
         self._held[bundle.place] = bundle
         return True
@@ -57,6 +59,17 @@ class SessionOrder:
         """An earlier fragment leaves the order silently; it stays held until its message is delivered."""
         bundle.passed = True
         self._mark(bundle.place)
+
+    def is_within_a_message(self) -> bool:
+        """Whether earlier fragments of a message have left the order, and its last has not."""
+        return any(bundle.passed for bundle in self._held.values())
+
+    def check(self) -> None:
+        assert all(place > self.done_to + 1 for place in self._done_ahead), "F1"
+        assert all(bundle.passed for place, bundle in self._held.items() if self._is_done(place)), "F2"
+
+    def _is_done(self, place: int) -> bool:
+        return place <= self.done_to or place in self._done_ahead
 
     def _mark(self, place: int) -> None:
         if place <= self.done_to:

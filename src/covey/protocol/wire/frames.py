@@ -13,7 +13,7 @@ from msgspec import Meta
 from covey.config import DAEMONS_MAX
 from covey.config import FRAME_ITEMS_MAX as REQUESTS_MAX
 from covey.ids import Ballot, Life, Natural, Rank
-from covey.protocol.values import Bundle, Declaration
+from covey.protocol.values import Bundle, Declaration, Stamp
 
 Lives = Annotated[tuple[Life, ...], Meta(max_length=DAEMONS_MAX)]
 
@@ -46,6 +46,8 @@ class Alive(Control, frozen=True):
     promised: Ballot
     counter: Natural
     heard: Annotated[tuple[Heard, ...], Meta(max_length=DAEMONS_MAX)]
+    clock: Stamp
+    """The sender's clock: one that is far ahead of ours keeps it out of our views."""
 
 
 class Join(Control, frozen=True):
