@@ -52,4 +52,5 @@ $(READY): pyproject.toml
 	  echo "Could not make a virtual environment; on Debian and Ubuntu, install the package python3-venv." >&2; \
 	  exit 1; }
 	@$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@$(BIN)/python -m compileall -q src
 	@touch $@

@@ -1,3 +1,83 @@
-"""Covey: wide-area group communication with extended virtual synchrony."""
+"""Covey: wide-area group communication with extended virtual synchrony.
+
+`connect` is the door for asyncio programs, `blocking.connect` the one for others:
+
+>>> import covey
+>>> covey.SAFE > covey.AGREED > covey.UNRELIABLE
+True
+
+What is exported is imported when it is first used: a daemon carries nothing of the client library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from covey.client import blocking as blocking
+    from covey.client.connection import connect as connect
+    from covey.client.events import Batch as Batch
+    from covey.client.events import Disconnected as Disconnected
+    from covey.client.events import Event as Event
+    from covey.client.events import Failure as Failure
+    from covey.client.events import Message as Message
+    from covey.client.events import Order as Order
+    from covey.client.events import Reconnected as Reconnected
+    from covey.client.events import SelfLeave as SelfLeave
+    from covey.client.events import Transitional as Transitional
+    from covey.client.events import View as View
+    from covey.client.session import Session as Session
+    from covey.errors import ArgumentError as ArgumentError
+    from covey.errors import ConfigError as ConfigError
+    from covey.errors import ConnectError as ConnectError
+    from covey.errors import CoveyError as CoveyError
+    from covey.errors import MembershipError as MembershipError
+    from covey.errors import MessageTooLargeError as MessageTooLargeError
+    from covey.errors import RefusedError as RefusedError
+    from covey.errors import SessionOverError as SessionOverError
+    from covey.protocol.values import Service as Service
+
+    UNRELIABLE: Final = Service.UNRELIABLE
+    RELIABLE: Final = Service.RELIABLE
+    FIFO: Final = Service.FIFO
+    CAUSAL: Final = Service.CAUSAL
+    AGREED: Final = Service.AGREED
+    SAFE: Final = Service.SAFE
 
 __version__ = "0.1.0"
+
+_SERVICES: Final = ("UNRELIABLE", "RELIABLE", "FIFO", "CAUSAL", "AGREED", "SAFE")
+_EXPORTS: Final = {
+    "covey.client.connection": ("connect",),
+    "covey.client.session": ("Session",),
+    "covey.client.events": (
+        "Batch", "Disconnected", "Event", "Failure", "Message", "Order", "Reconnected", "SelfLeave", "Transitional",
+        "View",
+    ),
+    "covey.errors": (
+        "ArgumentError", "ConfigError", "ConnectError", "CoveyError", "MembershipError", "MessageTooLargeError",
+        "RefusedError", "SessionOverError",
+    ),
+    "covey.protocol.values": ("Service",),
+}  # fmt: skip
+_HOME: Final = {name: module for module, names in _EXPORTS.items() for name in names}
+
+__all__ = ["__version__", "blocking", *_SERVICES, *sorted(_HOME)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name == "blocking":
+        value: Any = import_module("covey.client.blocking")
+    elif name in _SERVICES:
+        value = import_module("covey.protocol.values").Service[name]
+    elif name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    else:
+        raise AttributeError(f"module 'covey' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -15,8 +15,20 @@ import msgspec
 from .errors import ConfigError
 
 DATAGRAM_BYTES_MAX = 65_507
+COUNT_MAX = 1_000_000
+GROUPS_MAX = 100
+"""Bounds on one submission: messages in it, groups it is for."""
+
+FRAME_SLACK = 16 * 1024
+"""What a submission may hold besides the largest message: the name of its sender, the names of its groups."""
+
 GROUPS_BYTES_MAX = 8_192
 """Bytes of all group names of one message: a bundle with its header must fit one datagram."""
+
+_BYTES = frozenset(map(str, range(256)))
+
+Address = tuple[str, int]
+"""An IPv4 address and a port."""
 
 DAEMONS_MAX = 1_024
 FRAME_ITEMS_MAX = 4_096
@@ -30,6 +42,8 @@ class DaemonConfig(msgspec.Struct, frozen=True):
     site: int
     host: str = "127.0.0.1"
     port: int = 0
+    clients: str | None = None
+    """HOST:PORT where programs may connect over TCP; on its own machine they always can, over a Unix socket."""
 
 
 class Cluster(msgspec.Struct, frozen=True):
@@ -37,6 +51,8 @@ class Cluster(msgspec.Struct, frozen=True):
 
     name: str
     daemons: tuple[DaemonConfig, ...]
+    multicast: str | None = None
+    """`address:port` to which a datagram for several daemons goes once; None: one goes to each."""
 
     def __post_init__(self) -> None:
         names = [daemon.name for daemon in self.daemons]
@@ -49,6 +65,8 @@ class Cluster(msgspec.Struct, frozen=True):
         sites = sorted({daemon.site for daemon in self.daemons})
         if len(sites) > 1 and len(sites) != len(names):
             raise ConfigError("several sites with several daemons each are not supported yet: one daemon a site")
+        if self.multicast is not None:
+            multicast_address(self.multicast)
 
     @property
     def site_count(self) -> int:
@@ -61,9 +79,18 @@ class Cluster(msgspec.Struct, frozen=True):
         raise ConfigError(f"no daemon {name!r} in cluster {self.name!r}: it has {[d.name for d in self.daemons]}")
 
     def digest(self) -> int:
-        """64 bits over everything that all daemons must agree on."""
-        text = repr((self.name, [(d.name, d.site, d.host, d.port) for d in self.daemons]))
-        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+        """64 bits over who exists and where: the same for everyone who names the same cluster."""
+        daemons = [(d.name, d.site, d.host, d.port) for d in self.daemons]
+        return _digest(repr((self.name, daemons) if self.multicast is None else (self.name, daemons, self.multicast)))
+
+
+def digest(cluster: Cluster, settings: Settings) -> int:
+    """64 bits over everything that all daemons must agree on: who exists, how long, how much and how often."""
+    return _digest(repr((cluster.digest(), msgspec.structs.astuple(settings))))
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
 def one_site(count: int, name: str = "covey") -> Cluster:
@@ -74,6 +101,37 @@ def one_site(count: int, name: str = "covey") -> Cluster:
 def one_daemon_sites(count: int, name: str = "covey") -> Cluster:
     """A cluster of `count` sites with one daemon each."""
     return Cluster(name, tuple(DaemonConfig(daemon_name(rank), rank) for rank in range(count)))
+
+
+def ipv4(text: str) -> tuple[int, int, int, int] | None:
+    """The four numbers of an IPv4 address; None if it is something else.
+
+    >>> ipv4("127.0.0.1"), ipv4("127.1"), ipv4("127.0.0.01"), ipv4("::1")
+    ((127, 0, 0, 1), None, None, None)
+    """
+    parts = text.split(".")
+    if len(parts) != 4 or not all(part in _BYTES for part in parts):
+        return None
+    one, two, three, four = map(int, parts)
+    return one, two, three, four
+
+
+def is_loopback(host: str) -> bool:
+    return host == "localhost" or (ipv4(host) or (0,))[0] == 127
+
+
+def multicast_address(text: str) -> Address:
+    """
+    >>> multicast_address("239.192.77.1:4800")
+    ('239.192.77.1', 4800)
+    """
+    host, _, port = text.rpartition(":")
+    numbers = ipv4(host)
+    if numbers is None or not 224 <= numbers[0] < 240 or not (port.isdecimal() and 0 < int(port) < 65_536):
+        raise ConfigError(
+            f"multicast is {text!r}: write an IPv4 multicast address and a port, for example 239.192.77.1:4800"
+        )
+    return host, int(port)
 
 
 def daemon_name(rank: int) -> str:
@@ -120,6 +178,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     source_bundles_unstable: int = 200
     submit_queue_bytes: int = 4 * 1024 * 1024
     recovery_batch_bundles: int = 64
+    sessions_max: int = 10_000
+    session_groups_max: int = 10_000
+    session_send_bytes: int = 1024 * 1024
+    session_receive_bytes: int = 64 * 1024 * 1024
+    hello_timeout_ms: int = 5_000
+    block_max_ms: int = 10_000
 
     def __post_init__(self) -> None:
         self._require(self.peer_timeout_ms >= 3 * self.alive_interval_ms, "peer_timeout_ms >= 3 * alive_interval_ms")
@@ -135,6 +199,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         pieces = self.packet_bytes // 2 * self.ring_packets_unstable
         self._require(self.bundle_bytes <= pieces, "bundle_bytes <= packet_bytes / 2 * ring_packets_unstable")
         self._require(self.packet_bytes <= DATAGRAM_BYTES_MAX - 500, f"packet_bytes <= {DATAGRAM_BYTES_MAX - 500}")
+        self._require(
+            self.session_receive_bytes > self.message_bytes_max + FRAME_SLACK,
+            f"session_receive_bytes > message_bytes_max + {FRAME_SLACK}",
+        )
         largest = DATAGRAM_BYTES_MAX - GROUPS_BYTES_MAX - 500
         self._require(self.bundle_bytes <= largest, f"bundle_bytes <= {largest}")
         self._require(self.ring_bundles_unstable <= 2_500, "ring_bundles_unstable <= 2500: a declaration names each")

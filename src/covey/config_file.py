@@ -6,7 +6,6 @@ Not here:  what the values mean (config.py, docs/configuration.md).
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import tomllib
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from .config import PRESETS, Cluster, DaemonConfig, Settings
+from .config import PRESETS, Cluster, DaemonConfig, Settings, ipv4, is_loopback, multicast_address
 from .errors import ConfigError
 
 Preset = Literal["loopback", "lan", "wan"]
@@ -28,6 +27,7 @@ class Document(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     daemon: list[DaemonConfig]
     preset: Preset = "loopback"
     allow_unsealed: bool = False
+    multicast: str | None = None
     settings: dict[str, Any] = {}
 
 
@@ -63,16 +63,18 @@ def parse(text: str, path: Path) -> Configuration:
         raise ConfigError(f"{path}: this is not TOML: {error}") from None
     document = _checked(raw, Document, text, path, "")
     _check_settings_names(document, text, path)
+    _check_multicast(document, text, path)
     base = PRESETS[document.preset](len(document.daemon))
     fields = msgspec.structs.asdict(base) | document.settings
     try:
         settings = _checked(fields, Settings, text, path, "settings")
-        cluster = Cluster(document.cluster, tuple(document.daemon))
+        cluster = Cluster(document.cluster, tuple(document.daemon), document.multicast)
     except ConfigError as error:
         prefix = "" if str(error).startswith(str(path)) else f"{path}: "
         raise ConfigError(f"{prefix}{error}") from None
     configuration = Configuration(path, cluster, settings, document.allow_unsealed)
     _check_hosts(configuration, text)
+    _check_clients(configuration, text)
     return configuration
 
 
@@ -102,6 +104,21 @@ def _check_settings_names(document: Document, text: str, path: Path) -> None:
             raise ConfigError(f"{path}{line}: settings has no field {name!r}{_remedy('unknown field')}")
 
 
+def _check_multicast(document: Document, text: str, path: Path) -> None:
+    if document.multicast is None:
+        return
+    where = f"{path}{line_of(text, '', 'multicast')}"
+    try:
+        multicast_address(document.multicast)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    if len({is_loopback(daemon.host) for daemon in document.daemon}) > 1:
+        raise ConfigError(
+            f"{where}: multicast stays on one network, and these daemons are on loopback and elsewhere: "
+            "give them all hosts of one network, or remove `multicast`"
+        )
+
+
 def _check_hosts(configuration: Configuration, text: str) -> None:
     """Until datagrams are sealed, whoever can reach a port can speak for a daemon."""
     for index, daemon in enumerate(configuration.cluster.daemons):
@@ -110,8 +127,12 @@ def _check_hosts(configuration: Configuration, text: str) -> None:
             raise ConfigError(
                 f"{configuration.path}{line}: daemon {daemon.name!r} has port {daemon.port}: write 1 to 65535"
             )
+        line = line_of(text, f"daemon[{index}].host", "host")
+        if ipv4(daemon.host) is None and daemon.host != "localhost":
+            raise ConfigError(
+                f"{configuration.path}{line}: daemon {daemon.name!r} has host {daemon.host!r}: write an IPv4 address"
+            )
         if not is_loopback(daemon.host) and not configuration.allow_unsealed:
-            line = line_of(text, f"daemon[{index}].host", "host")
             raise ConfigError(
                 f"{configuration.path}{line}: daemon {daemon.name!r} has host {daemon.host!r}, which others can "
                 "reach, and datagrams are not sealed yet: write 127.0.0.1, or `allow_unsealed = true` if you trust "
@@ -119,11 +140,22 @@ def _check_hosts(configuration: Configuration, text: str) -> None:
             )
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _check_clients(configuration: Configuration, text: str) -> None:
+    """Streams of clients are not protected yet either."""
+    for index, daemon in enumerate(configuration.cluster.daemons):
+        if daemon.clients is None:
+            continue
+        where = f"{configuration.path}{line_of(text, f'daemon[{index}].clients', 'clients')}: daemon {daemon.name!r}"
+        host, _, port = daemon.clients.rpartition(":")
+        if ipv4(host) is None or not port.isdigit() or not 0 < int(port) < 65_536:
+            raise ConfigError(
+                f"{where} has clients {daemon.clients!r}: write an IPv4 address and a port, 127.0.0.1:4803"
+            )
+        if not is_loopback(host) and not configuration.allow_unsealed:
+            raise ConfigError(
+                f"{where} lets clients in at {host}, which others can reach, and their streams are not sealed yet: "
+                "write 127.0.0.1, or `allow_unsealed = true` if you trust everyone on that network"
+            )
 
 
 def line_of(text: str, location: str, name: str) -> str:
@@ -155,9 +187,12 @@ def render(cluster: Cluster, preset: Preset) -> str:
         "# [settings]              # any single setting, for example:",
         "# peer_timeout_ms = 600",
     ]
+    if cluster.multicast is not None:
+        lines.insert(3, f'multicast = "{cluster.multicast}"   # a datagram for several daemons goes there, once')
     if not all(is_loopback(daemon.host) for daemon in cluster.daemons):
         lines.insert(3, "allow_unsealed = true     # datagrams are readable and forgeable for everyone on that network")
     for daemon in cluster.daemons:
         lines += ["", "[[daemon]]", f'name = "{daemon.name}"', f"site = {daemon.site}"]
         lines += [f'host = "{daemon.host}"', f"port = {daemon.port}"]
+        lines += [f'clients = "{daemon.clients}"'] if daemon.clients is not None else []
     return "\n".join(lines) + "\n"

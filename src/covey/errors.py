@@ -4,6 +4,12 @@ CoveyError
     ConfigError         the configuration is wrong; the text says which field, and what to write instead
     LocalProtocolError  our own caller broke a rule of the engine
     FrameError          bytes from the network are not a frame of ours; `reason` is the name it is counted under
+    ArgumentError       a program asked a session for something that makes no sense; the text says what to write instead
+        MessageTooLargeError  `limit` is the most that this session takes
+    MembershipError     joining twice, or leaving what was not joined
+    ConnectError        no daemon could be reached; the text says for each address why
+        RefusedError    the daemon was reached and does not let us in
+    SessionOverError    the session has ended, or its connection is lost
 """
 
 from __future__ import annotations
@@ -28,3 +34,32 @@ class FrameError(CoveyError):
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
+
+
+class ArgumentError(CoveyError, ValueError):
+    """A program asked a session for something that makes no sense."""
+
+
+class MessageTooLargeError(ArgumentError):
+    """A message is larger than this session takes."""
+
+    def __init__(self, size: int, limit: int, remedy: str) -> None:
+        super().__init__(f"a message of {size} bytes is too large, at most {limit} are taken: {remedy}")
+        self.size = size
+        self.limit = limit
+
+
+class MembershipError(CoveyError):
+    """A session joins what it has joined, or leaves what it has not."""
+
+
+class ConnectError(CoveyError):
+    """No daemon could be reached."""
+
+
+class RefusedError(ConnectError):
+    """A daemon was reached, and does not let us in."""
+
+
+class SessionOverError(CoveyError):
+    """The session has ended, or its connection is lost."""

@@ -9,7 +9,6 @@ import random
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ import pytest
 from covey.config import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.drivers.live.cluster import LiveError, LocalCluster, free_ports
+from covey.drivers.live.launch import Options, command
 from covey.drivers.simulation.checkers import check
 
 pytestmark = pytest.mark.live
@@ -128,8 +128,8 @@ def test_garbage_does_not_disturb(tmp_path: Path) -> None:
 
 def test_a_second_daemon_of_the_same_name_is_refused(tmp_path: Path) -> None:
     with started(tmp_path, seed=8) as cluster:
-        command = [sys.executable, "-m", "covey.drivers.live.daemon", "--config", str(cluster.file), "--name", "a"]
-        second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        again = command(Options(config=str(cluster.file), name="a"))
+        second = subprocess.run(again, capture_output=True, text=True, timeout=30, check=False)
         assert second.returncode == 2
         assert "is it running already?" in second.stderr
 
@@ -138,8 +138,8 @@ def test_another_host_than_loopback_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "covey.toml"
     text = render(Cluster("x", (DaemonConfig("a", 0, "192.0.2.1", 4803),)), "lan")
     file.write_text(text.replace("allow_unsealed = true", "allow_unsealed = false"))
-    command = [sys.executable, "-m", "covey.drivers.live.daemon", "--config", str(file), "--name", "a"]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    far = command(Options(config=str(file), name="a"))
+    ran = subprocess.run(far, capture_output=True, text=True, timeout=30, check=False)
     assert ran.returncode == 2
     assert "write 127.0.0.1" in ran.stderr
 
@@ -150,8 +150,8 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
     )
     file = tmp_path / "covey.toml"
     file.write_text(render(cluster, "loopback"))
-    command = [sys.executable, "-m", "covey.drivers.live.daemon", "--json", "--config", str(file), "--name", "a"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as daemon:
+    alone = command(Options(config=str(file), name="a", json=True))
+    with subprocess.Popen(alone, stdout=subprocess.PIPE) as daemon:
         assert daemon.stdout is not None
         assert b'"ready"' in daemon.stdout.readline()
         daemon.send_signal(signal.SIGTERM)

@@ -10,6 +10,7 @@ from covey.protocol.values import (
     Announcement,
     Bundle,
     Declaration,
+    Kind,
     Position,
     Service,
     SiteDeclaration,
@@ -23,6 +24,7 @@ from covey.protocol.wire.frames import (
     Floor,
     Frame,
     Goodbye,
+    GroupPart,
     Heard,
     Hurry,
     Join,
@@ -34,6 +36,7 @@ from covey.protocol.wire.frames import (
     Token,
     Unreliable,
     Want,
+    WantGroups,
 )
 
 LARGE = 1 << 48
@@ -70,6 +73,8 @@ def bundles(draw: st.DrawFn) -> Bundle:
         fragments=fragments,
         groups=tuple(draw(st.lists(st.text(max_size=5), max_size=3))),
         payload=draw(BYTES),
+        kind=draw(st.sampled_from(Kind)),
+        flags=draw(st.integers(0, 255)),
     )
 
 
@@ -140,7 +145,9 @@ KINDS: dict[type[Frame], st.SearchStrategy[Frame]] = {
     Join: st.builds(Join, ALIVE, st.integers(0, 10_000_000), LIVES),
     NewMemb: st.builds(NewMemb, BALLOT, LIVES),
     Refuse: st.builds(Refuse, BALLOT, NUMBER),
-    StateTrans: st.builds(StateTrans, BALLOT, DECLARATION, LIVES, st.booleans()),
+    WantGroups: st.builds(WantGroups, BALLOT, st.lists(NUMBER, max_size=3).map(tuple)),
+    GroupPart: st.builds(GroupPart, BALLOT, NUMBER, BYTES),
+    StateTrans: st.builds(StateTrans, BALLOT, DECLARATION, LIVES, st.integers(0, 9), BYTES, st.booleans()),
     Want: st.builds(Want, BALLOT, st.lists(st.tuples(SITE, NUMBER, NUMBER), max_size=4).map(tuple)),
     Done: st.builds(Done, BALLOT, st.booleans()),
     Goodbye: st.builds(Goodbye, BALLOT, BALLOT),

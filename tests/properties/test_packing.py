@@ -21,7 +21,7 @@ def pack(sizes: list[int], limit: int) -> Packer:
     for number, size in enumerate(sizes, start=1):
         encoding = encode_bundle(bundle(number, payload=bytes([number]) * size))
         foretold = packer.packets_after(len(encoding))
-        packer.add(0, number, encoding)
+        packer.add(0, number, (encoding,))
         assert len(packer.packets) == foretold
     return packer
 

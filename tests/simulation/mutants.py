@@ -167,6 +167,7 @@ def _new_data_in_old_view(right: Any) -> Any:
         if self.change is not None and frame.view == self.change.attempt.ballot and isinstance(frame, Data):
             for chunk in frame.chunks:
                 if chunk.pieces == 1:
+                    assert not isinstance(chunk.data, tuple)
                     bundle = read_bundle(memoryview(chunk.data))
                     early.append(Deliver(self.machine.view, bundle, (bundle.payload,)))
         return early + right(self, sender, frame, data, now_us)  # type: ignore[no-any-return]

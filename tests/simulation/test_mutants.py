@@ -11,29 +11,33 @@ from pathlib import Path
 
 import pytest
 
+from covey.drivers.simulation.options import Asked
 from covey.drivers.simulation.run import run_seed
 from covey.drivers.simulation.story import builtin_stories, play_story
 
-from .mutants import COMPANIONS, MUTANTS, STORY_MUTANTS
+from .client_mutants import CLIENT_MUTANTS
+from .mutants import COMPANIONS, MUTANTS, STORY_MUTANTS, Mutant
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 SEEDS = 50
 
 
+WITH_CLIENTS = Asked(clients=8)
+
+
 @cache
-def _passes_without(seed: int) -> bool:
-    return not any(verdict.violations for verdict in run_seed(seed, invariants=False).verdicts)
+def _passes_without(seed: int, asked: Asked) -> bool:
+    return not any(verdict.violations for verdict in run_seed(seed, asked, invariants=False).verdicts)
 
 
-def _broken(name: str, seed: int, trace: Path) -> set[str]:
+def _broken(mutants: list[Mutant], seed: int, asked: Asked, trace: Path) -> set[str]:
     """The guarantees broken by a mutant; empty if the run ended in an exception."""
     with ExitStack() as planted:
-        for mutant in (MUTANTS[name], COMPANIONS.get(name)):
-            if mutant is not None:
-                planted.enter_context(mutant.applied())
+        for mutant in mutants:
+            planted.enter_context(mutant.applied())
         try:
-            result = run_seed(seed, trace=trace, invariants=False)
+            result = run_seed(seed, asked, trace=trace, invariants=False)
         except Exception:  # noqa: BLE001 - dying of a bug is not being caught by a guarantee
             return set()
     return {verdict.guarantee for verdict in result.verdicts if verdict.violations}
@@ -41,13 +45,23 @@ def _broken(name: str, seed: int, trace: Path) -> set[str]:
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutant_is_caught_by_the_guarantee_it_names(name: str, tmp_path: Path) -> None:
-    mutant = MUTANTS[name]
+    companion = COMPANIONS.get(name)
+    _hunt([MUTANTS[name], *([companion] if companion else [])], Asked(clients=0), tmp_path)
+
+
+@pytest.mark.parametrize("name", CLIENT_MUTANTS)
+def test_mutant_of_groups_is_caught_by_the_guarantee_it_names(name: str, tmp_path: Path) -> None:
+    _hunt([CLIENT_MUTANTS[name]], WITH_CLIENTS, tmp_path)
+
+
+def _hunt(mutants: list[Mutant], asked: Asked, traces: Path) -> None:
+    mutant = mutants[0]
     for seed in range(mutant.first_seed, mutant.first_seed + SEEDS):
-        broken = _broken(name, seed, tmp_path / str(seed))
-        assert _passes_without(seed), f"seed {seed} fails without any mutant"
+        broken = _broken(mutants, seed, asked, traces / str(seed))
+        assert _passes_without(seed, asked), f"seed {seed} fails without any mutant"
         if mutant.guarantee in broken:
             return
-    pytest.fail(f"{mutant.guarantee} never caught {name!r} ({mutant.what})")
+    pytest.fail(f"{mutant.guarantee} never caught it: {mutant.what}")
 
 
 @pytest.mark.parametrize("name", STORY_MUTANTS)

@@ -13,7 +13,6 @@ import importlib.util
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from collections import Counter
 from functools import cache
@@ -254,19 +253,9 @@ def held() -> list[str]:
 
 
 def load_mutants() -> Mapping[str, Any]:
-    path = ROOT / "tests" / "simulation" / "mutants.py"
-    if not path.exists():
-        pytest.skip("tests/simulation/mutants.py does not exist")
-    name = "tests.simulation.mutants"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    mutants: Mapping[str, Any] = sys.modules[name].MUTANTS
-    return mutants
+    daemons = importlib.import_module("tests.simulation.mutants").MUTANTS
+    clients = importlib.import_module("tests.simulation.client_mutants").CLIENT_MUTANTS
+    return {**daemons, **clients}
 
 
 def test_every_guarantee_has_one_row_and_a_status() -> None:

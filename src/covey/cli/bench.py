@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from covey.drivers.live.failover import Failover
+    from covey.drivers.live.traffic.measure import Measurement, Plan
 
 app = typer.Typer(name="bench", help="Measure with real processes.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -19,23 +24,147 @@ def bench() -> None:
 def failover(
     daemons: Annotated[int, typer.Option(min=2, max=9, help="Daemons in the cluster.")] = 3,
     trials: Annotated[int, typer.Option(min=1, help="How often each is measured.")] = 10,
+    pause_trials: Annotated[int, typer.Option(min=0, help="How many of the trials have a pause too.")] = 3,
+    pause_seconds: Annotated[float, typer.Option(min=1, max=600, help="How long a pause lasts.")] = 5.0,
     seed: Annotated[int, typer.Option(help="Decides the victims.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Standard output holds one JSON object.")] = False,
 ) -> None:
-    """How long until the last survivor has the new view: after start, kill -9, SIGTERM and restart."""
-    from covey.drivers.live.failover import KINDS, measure_failover
+    """How long until the last daemon has the new view: after start, kill -9, SIGTERM, restart and a pause.
 
-    from .tables import console, progress
+    The trace of each trial is checked; exits 1 if a guarantee is violated, or if the daemons do not come to one view.
+    """
+    from covey.drivers.live.cluster import LiveError
+    from covey.drivers.live.failover import Plan, measure_failover
 
-    steps = progress(measure_failover(daemons, trials, seed), trials, "trials")
-    *_, result = steps
-    summary = result.summary()
+    from .tables import progress
+
+    plan = Plan(daemons, trials, pause_trials, pause_seconds, seed)
+    try:
+        *_, result = progress(measure_failover(plan), trials, "trials")
+    except LiveError as error:
+        print(f"covey bench failover: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
     if as_json:
-        print(json.dumps(summary))
+        print(json.dumps(result.summary()))
+    _show(result, as_json)
+    raise typer.Exit(1 if result.violations else 0)
+
+
+Service = Annotated[str, typer.Option(help="unreliable, reliable, fifo, causal, agreed or safe.")]
+Daemons = Annotated[int, typer.Option(min=1, max=20, help="Daemons in the cluster.")]
+Senders = Annotated[int, typer.Option(min=1, max=100, help="Programs that send, spread over the daemons.")]
+Receivers = Annotated[int, typer.Option(min=1, max=100, help="Programs that receive, spread over the daemons.")]
+Size = Annotated[int, typer.Option(min=8, help="Bytes of a message.")]
+Seconds = Annotated[float, typer.Option(min=0.1, max=3_600, help="How long senders send.")]
+Json = Annotated[bool, typer.Option("--json", help="Standard output holds one JSON object.")]
+
+
+@app.command()
+def throughput(
+    daemons: Daemons = 3,
+    senders: Senders = 1,
+    receivers: Receivers = 3,
+    size: Size = 1_000,
+    service: Service = "agreed",
+    seconds: Seconds = 3.0,
+    as_json: Json = False,
+) -> None:
+    """How many messages arrive, as fast as senders can send, at the slowest receiver.
+
+    Every receiver checks count and order; a mismatch exits 1.
+    """
+    plan = _plan(daemons=daemons, senders=senders, receivers=receivers, size=size, service=service, seconds=seconds)
+    result = _measured("throughput", plan)
+    told = {"messages_per_s": result.messages_per_s, "mb_per_s": result.mb_per_s, "cpu_share": result.cpu_share}
+    _tell(plan, told, as_json)
+
+
+@app.command()
+def latency(
+    daemons: Daemons = 3,
+    senders: Senders = 1,
+    receivers: Receivers = 3,
+    size: Size = 100,
+    service: Service = "agreed",
+    rate: Annotated[float, typer.Option(min=1, help="Messages a second of each sender.")] = 1_000.0,
+    seconds: Seconds = 3.0,
+    as_json: Json = False,
+) -> None:
+    """How long a message takes from the sender's call to the receiver's, at a rate that the daemons keep up with.
+
+    Every receiver checks count and order; a mismatch exits 1.
+    """
+    plan = _plan(
+        daemons=daemons, senders=senders, receivers=receivers, size=size, service=service, seconds=seconds, rate=rate
+    )
+    result = _measured("latency", plan)
+    told = {"p50_us": result.p50_us, "p99_us": result.p99_us, "messages_per_s": result.messages_per_s}
+    _tell(plan, told | {"cpu_share": result.cpu_share}, as_json)
+
+
+def _plan(**fields: float | str) -> Plan:
+    from covey.drivers.live.traffic.measure import Plan
+    from covey.protocol.values import Service as Services
+
+    names = [service.name.lower() for service in Services]
+    if fields["service"] not in names:
+        print(f"--service {fields['service']}: write one of {' '.join(names)}", file=sys.stderr)
+        raise typer.Exit(2)
+    return Plan(**fields)  # type: ignore[arg-type]
+
+
+def _measured(command: str, plan: Plan) -> Measurement:
+    from covey.drivers.live.cluster import LiveError
+    from covey.drivers.live.traffic.measure import measure
+
+    from .tables import console
+
+    try:
+        with console().status(f"measuring for {plan.seconds:g} s"):
+            return measure(plan)
+    except LiveError as error:
+        print(f"covey bench {command}: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
+def _tell(plan: Plan, told: dict[str, object], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(told))
         return
     from rich.table import Table
 
-    table = Table("what", "median ms", "worst ms", title=f"{trials} trials, {daemons} daemons", title_justify="left")
-    for kind, meaning in KINDS.items():
-        table.add_row(meaning, f"{summary[f'{kind}_ms']:.0f}", f"{summary[f'{kind}_worst_ms']:.0f}")
+    from .tables import console
+
+    table = Table("what", "value", title=f"{plan.service}, {plan.size:,} bytes, {plan.seconds:g} s")
+    for name, value in told.items():
+        if isinstance(value, dict):
+            for process, share in value.items():
+                table.add_row(f"cpu of {process}", f"{share:.0%}")
+        else:
+            table.add_row(name.replace("_", " "), f"{value:,}")
     console().print(table)
+
+
+def _show(result: Failover, as_json: bool) -> None:
+    """For people: the times, unless JSON has told them; and what was violated in any case."""
+    from rich.table import Table
+
+    from covey.drivers.live.failover import KINDS
+
+    from .tables import console
+
+    screen, summary = console(), result.summary()
+    table = Table("what", "trials", "median ms", "worst ms")
+    for kind, meaning in KINDS.items():
+        if times := result.times[kind]:
+            table.add_row(
+                meaning, str(len(times)), f"{summary[f'{kind}_ms']:.0f}", f"{summary[f'{kind}_worst_ms']:.0f}"
+            )
+    if not as_json:
+        screen.print(table)
+    for one in result.violations[:20]:
+        screen.print(f"{one.guarantee} {one.process}: {one.detail}", markup=False, highlight=False)
+    for directory in result.kept:
+        screen.print(f"see: covey trace cat {directory / 'trace'}", markup=False, highlight=False)
+    if not as_json and not result.violations:
+        screen.print(f"{result.events:,} events checked: every guarantee held", highlight=False)

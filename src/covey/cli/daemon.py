@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from covey.config_file import Configuration
 
 FAILED = 2
-DAEMON_MODULE = "covey.drivers.live.daemon"
 
 Config = Annotated[Path, typer.Option("--config", help="The configuration file.")]
 
@@ -27,18 +26,31 @@ def init(
     name: Annotated[str, typer.Option(help="Name of the cluster: daemons of another name are ignored.")] = "covey",
     port: Annotated[int, typer.Option(min=1, max=65_000, help="UDP port of the first; the others follow.")] = 4_801,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Standard output holds one JSON object.")] = False,
 ) -> None:
     """Write a configuration for a cluster on this machine, to be edited."""
+    from msgspec import to_builtins
+
     from covey.config import Cluster, DaemonConfig, daemon_name
     from covey.config_file import parse, render
+    from covey.errors import ConfigError
 
     if path.exists() and not force:
         _fail(f"{path} exists: name another file, or overwrite it with --force")
     members = tuple(DaemonConfig(daemon_name(rank), 0, "127.0.0.1", port + rank) for rank in range(daemons))
     text = render(Cluster(name, members), "loopback")
-    parse(text, path)
-    path.write_text(text)
-    typer.echo(f"{path} written: start its daemons with `covey daemon a --config {path}`, and so on")
+    try:
+        parse(text, path)
+        path.write_text(text)
+    except ConfigError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{path} cannot be written ({error.strerror}): name a file in a directory that exists and is yours")
+    if as_json:
+        told = {"path": str(path), "cluster": name, "preset": "loopback", "daemons": to_builtins(members)}
+        print(json.dumps(told))
+    else:
+        print(f"{path} written: start its daemons with `covey daemon a --config {path}`, and so on")
 
 
 def daemon(
@@ -49,13 +61,14 @@ def daemon(
     as_json: Annotated[bool, typer.Option("--json", help="Say events as JSON objects, one a line.")] = False,
 ) -> None:
     """Run one daemon in the foreground; SIGTERM or Ctrl-C stops it in good order."""
+    from covey.drivers.live.launch import Options, command
+
     configuration = _load(config)
     _check_name(configuration, name)
-    command = [sys.executable, "-m", DAEMON_MODULE, "--config", str(config), "--name", name, "--run", run]
-    command += ["--trace", str(trace)] if trace else []
-    command += ["--json"] if as_json else []
+    directory = None if trace is None else str(trace)
+    options = Options(config=str(config), name=name, trace=directory, run=run, json=as_json)
     # A process of its own from here on: a daemon carries none of the command line's libraries.
-    os.execv(sys.executable, command)
+    os.execv(sys.executable, command(options))
 
 
 def up(
@@ -67,6 +80,7 @@ def up(
     from covey.config import Cluster, DaemonConfig, daemon_name
     from covey.config_file import render
     from covey.drivers.live.cluster import free_ports
+    from covey.drivers.live.launch import Options, command
 
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "covey.toml"
@@ -74,9 +88,9 @@ def up(
     members = tuple(DaemonConfig(daemon_name(rank), 0, "127.0.0.1", port) for rank, port in enumerate(ports))
     path.write_text(render(Cluster("up", members), "loopback"))
     print(f"{daemons} daemons, {path}; ask them with: covey status --config {path}", file=sys.stderr)
-    base = [sys.executable, "-m", DAEMON_MODULE, "--config", str(path), *(["--json"] if as_json else [])]
+    commands = [command(Options(config=str(path), name=one.name, json=as_json)) for one in members]
     # Their own sessions: Ctrl-C comes to us, and we stop them in good order.
-    children = [subprocess.Popen([*base, "--name", one.name], start_new_session=True) for one in members]
+    children = [subprocess.Popen(one, start_new_session=True) for one in commands]
     raise typer.Exit(_wait_for(children))
 
 

@@ -23,6 +23,9 @@ FLOORS_FROM = 100
 """Shares of fewer seeds than this say little: then a probe only must not be at zero."""
 
 Sites = Annotated[int | None, typer.Option(help="Number of sites, of one daemon each; drawn from the seed if unset.")]
+Clients = Annotated[
+    int | None, typer.Option(help="Number of programs that use the daemons; drawn from the seed if unset.")
+]
 Daemons = Annotated[int | None, typer.Option(help="Number of daemons in all; drawn from the seed if unset.")]
 Seconds = Annotated[float | None, typer.Option(help="Virtual seconds of faults and load; drawn if unset.")]
 Json = Annotated[bool, typer.Option("--json", help="Standard output holds only JSON objects, one a line.")]
@@ -33,6 +36,7 @@ def run(
     seed: Annotated[int, typer.Option(help="The seed: the same seed gives the same run, row for row.")],
     sites: Sites = None,
     daemons: Daemons = None,
+    clients: Clients = None,
     seconds: Seconds = None,
     trace: Annotated[Path | None, typer.Option(help="Write the trace to this new or empty directory.")] = None,
     as_json: Json = False,
@@ -41,7 +45,7 @@ def run(
     from covey.drivers.simulation.swarm import report_seed
 
     _refuse_used_directory(trace)
-    report = report_seed(seed, _asked(sites, daemons, seconds), trace)
+    report = report_seed(seed, _asked(sites, daemons, clients, seconds), trace)
     if as_json:
         _print_json(report.seed, report.events, report.violations)
     else:
@@ -56,6 +60,7 @@ def swarm(
     seeds: Annotated[str, typer.Option(help="Which seeds, as FIRST:END; END is not included.")] = "0:100",
     sites: Sites = None,
     daemons: Daemons = None,
+    clients: Clients = None,
     seconds: Seconds = None,
     jobs: Annotated[int, typer.Option(help="Processes to use.")] = os.cpu_count() or 1,
     as_json: Json = False,
@@ -67,8 +72,8 @@ def swarm(
     from .tables import print_guarantees, print_probes, progress
 
     wanted = _seed_range(seeds)
-    asked = _asked(sites, daemons, seconds)
-    tally, failed, premises = Tally(), list[SeedReport](), dict[str, int]()
+    asked = _asked(sites, daemons, clients, seconds)
+    tally, failed, premises = Tally(clients=bool(clients)), list[SeedReport](), dict[str, int]()
     for report in progress(run_swarm(wanted, asked, jobs), len(wanted), "seeds"):
         tally.add(report.probes)
         for guarantee, count in report.premises.items():
@@ -111,7 +116,7 @@ def story(
     raise typer.Exit(1 if failed else 0)
 
 
-def _asked(sites: int | None, daemons: int | None, seconds: float | None) -> Asked:
+def _asked(sites: int | None, daemons: int | None, clients: int | None, seconds: float | None) -> Asked:
     from covey.drivers.simulation.options import Asked
 
     if sites is not None and sites > 1 and daemons not in (None, sites):
@@ -124,11 +129,11 @@ def _asked(sites: int | None, daemons: int | None, seconds: float | None) -> Ask
         _fail(f"--sites {sites}: the simulator links every site with every other; at most {SITES_MAX}")
     if seconds is not None and not 0 < seconds <= SECONDS_MAX:
         _fail(f"--seconds {seconds:g}: write a number of virtual seconds from 0 to {SECONDS_MAX}")
-    return Asked(sites=sites, daemons=daemons, seconds=seconds)
+    return Asked(sites=sites, daemons=daemons, clients=clients, seconds=seconds)
 
 
 def _flags(asked: Asked) -> str:
-    pairs = (("sites", asked.sites), ("daemons", asked.daemons), ("seconds", asked.seconds))
+    pairs = (("sites", asked.sites), ("daemons", asked.daemons), ("clients", asked.clients), ("seconds", asked.seconds))
     return "".join(f" --{name} {value}" for name, value in pairs if value is not None)
 
 

@@ -54,11 +54,9 @@ def print_guarantees(title: str, premises: Mapping[str, int], violations: Sequen
 
 def print_probes(tally: Tally, enforce: bool, shares: bool) -> list[str]:
     """What the protocol was made to do, and the names of probes seen too rarely."""
-    from covey.drivers.simulation.probes import PROBES
-
     table = Table("reaction", "seeds", "floor", "meaning", title="what was exercised", title_justify="left")
     low = []
-    for probe in PROBES:
+    for probe in tally.probes:
         floor = probe.floor if shares else min(probe.floor, 1 / max(1, tally.seeds))
         rare = enforce and tally.share(probe) < floor
         if rare:

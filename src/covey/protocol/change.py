@@ -9,21 +9,30 @@ Invariants: C1 only bundles of the declared union are taken; C2 DONE is sent onl
 
 from __future__ import annotations
 
+from covey.errors import FrameError
 from covey.ids import Life
 
 from .deadlines import Deadline
 from .effects import Effect, Send
+from .groups.exchange import GROUP_PARTS_BATCH, PART_OVERHEAD, Collected, cut
 from .kit import Kit
 from .membership.machine import Attempt
 from .operation import AHEAD_MAX, Operation
 from .ordering.recovery import Holdings, Plan, make_plan, missing
-from .values import Bundle, Declaration
+from .values import Bundle, Declaration, SessionGroups
 from .wire.codec import RESEND_OVERHEAD, bundle_parts
-from .wire.frames import Done, Frame, Resend, StateTrans, Want
+from .wire.frames import Done, Frame, GroupPart, Resend, StateTrans, Want, WantGroups
 
 
 class Change:
-    def __init__(self, kit: Kit, attempt: Attempt, old: Operation, commit: frozenset[Life]) -> None:
+    def __init__(
+        self,
+        kit: Kit,
+        attempt: Attempt,
+        old: Operation,
+        commit: frozenset[Life],
+        joined: tuple[SessionGroups, ...] = (),
+    ) -> None:
         self.kit = kit
         self.attempt = attempt
         self._old = old
@@ -36,6 +45,10 @@ class Change:
         self._missing: dict[tuple[int, int], list[Life]] = {}
         self._asked: set[tuple[int, int]] = set()
         self._received = False
+        # What our sessions have joined, for those from other views; what theirs have joined.
+        self._parts = cut(joined, kit.settings.packet_bytes - kit.codec.overhead - PART_OVERHEAD)
+        self._collected: dict[Life, Collected] = {}
+        self.joined: dict[Life, tuple[SessionGroups, ...]] = {}
 
     @property
     def is_complete(self) -> bool:
@@ -58,6 +71,8 @@ class Change:
         if not self._is_possible(frame.declaration):
             self.kit.count.add("declaration dropped: impossible")
             return []
+        if frame.declaration.view != self._old.view:
+            self._collected[sender] = Collected(frame.group_parts, frame.first_part)
         self._declared[sender] = frame.declaration
         self.kit.clock.see(frame.declaration.high)
         return self._look()
@@ -115,6 +130,18 @@ class Change:
         if len(held_by) == 1 and bundle.origin not in self.plan.movers:
             self.kit.count.add("recovered from single holder")
 
+    def on_want_groups(self, sender: Life, frame: WantGroups) -> list[Effect]:
+        wanted = [part for part in frame.parts if part < len(self._parts)][:GROUP_PARTS_BATCH]
+        return [self._send((sender.rank,), GroupPart(self.attempt.ballot, part, self._parts[part])) for part in wanted]
+
+    def on_group_part(self, sender: Life, frame: GroupPart) -> list[Effect]:
+        collected = self._collected.get(sender)
+        if collected is None or not collected.add(frame.part, frame.data):
+            self.kit.count.add("group part dropped: not wanted")
+            return []
+        self._received = True
+        return self._look() if collected.is_answered() else []
+
     def on_done(self, sender: Life, frame: Done) -> list[Effect]:
         """Somebody has everything. A member that is done again after us has not heard our own DONE."""
         if sender in self._done and self.is_done_here and not frame.reply:
@@ -136,11 +163,26 @@ class Change:
             return []
         if self.plan is None:
             self._make_plan()
-        if self._missing:
-            return self._ask()
-        if self.is_done_here:
-            return []
-        return self._finish()
+        asking = self._ask() if self._missing else []
+        asking += self._ask_for_groups()
+        if asking or self.is_done_here:
+            return asking
+        return self._finish() if self._understands_groups() else []
+
+    def _ask_for_groups(self) -> list[Effect]:
+        return [
+            self._send((life.rank,), WantGroups(self.attempt.ballot, parts))
+            for life, collected in sorted(self._collected.items())
+            if (parts := collected.ask())
+        ]
+
+    def _understands_groups(self) -> bool:
+        try:
+            self.joined = {life: collected.read() for life, collected in self._collected.items()}
+        except FrameError:
+            self.kit.count.add("declaration dropped: impossible groups")
+            return False
+        return True
 
     def _make_plan(self) -> None:
         movers = {life: one for life, one in self._declared.items() if one.view == self._old.view}
@@ -177,6 +219,8 @@ class Change:
         effects = self._say_state(lacking) if lacking or len(self._declared) < len(self.attempt.members) else []
         if self._missing:
             effects += self._ask()
+        if self.plan is not None:
+            effects += self._ask_for_groups()
         if self.is_done_here:
             effects += self._say_done(tuple(life for life in self._others() if life not in self._done))
         return effects
@@ -193,7 +237,9 @@ class Change:
         if not to:
             to = self.undeclared()
         progress, self._received = self._received, False
-        frame = StateTrans(self.attempt.ballot, self._declaration, tuple(sorted(self._declared)), progress)
+        first = self._parts[0] if self._parts else b""
+        have = tuple(sorted(self._declared))
+        frame = StateTrans(self.attempt.ballot, self._declaration, have, len(self._parts), first, progress)
         return [self._send(tuple(life.rank for life in to), frame)] if to else []
 
     def _say_done(self, to: tuple[Life, ...]) -> list[Effect]:

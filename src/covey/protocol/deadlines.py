@@ -19,6 +19,7 @@ class Deadline(Enum):
     TOKEN_LOST = "the token did not come back"
     HURRY = "ask again for a parked token"
     ANNOUNCE = "tell the other sites how far we are"
+    CLIENTS = "look after silent and slow clients"
 
 
 class DeadlineTable:

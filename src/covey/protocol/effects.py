@@ -7,7 +7,7 @@ import msgspec
 from covey.ids import Ballot, Life
 
 from .states import Reason, State
-from .values import Bundle, Payload
+from .values import Bundle, Payload, SessionGroups
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
@@ -51,6 +51,8 @@ class Installed(msgspec.Struct, frozen=True, gc=False):
     reason: Reason
     detail: str
     """Whom the reason is about."""
+    joined: tuple[tuple[Life, tuple[SessionGroups, ...]], ...] = ()
+    """What the sessions of those from other views have joined."""
 
 
 class Entered(msgspec.Struct, frozen=True, gc=False):
@@ -75,8 +77,40 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
+class ClientReady(msgspec.Struct, frozen=True, gc=False):
+    """There is something for this client: pull it as its stream has room."""
+
+    connection: int
+
+
+class ClientReading(msgspec.Struct, frozen=True, gc=False):
+    """Read this client's stream, or leave what it sends waiting in it: its share of the send queue is full."""
+
+    connection: int
+    read: bool
+
+
+class ClientClosed(msgspec.Struct, frozen=True, gc=False):
+    """Close this client's stream once what can be pulled is written."""
+
+    connection: int
+
+
 class Stopped(msgspec.Struct, frozen=True, gc=False):
     """The orderly end is done: the driver may close."""
 
 
-Effect = Send | Stamped | Deliver | Signal | Installed | Entered | Refused | Notice | Stopped
+Effect = (
+    Send
+    | Stamped
+    | Deliver
+    | Signal
+    | Installed
+    | Entered
+    | Refused
+    | Notice
+    | ClientReady
+    | ClientReading
+    | ClientClosed
+    | Stopped
+)

@@ -11,21 +11,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from covey.config import GROUPS_BYTES_MAX, Cluster, Settings
+from covey.config import COUNT_MAX, FRAME_SLACK, GROUPS_BYTES_MAX, GROUPS_MAX, Cluster, Settings, digest
 from covey.errors import FrameError
 from covey.ids import Ballot, Instant, Life
 
 from .change import Change
+from .clients import Clients
 from .clock import StampClock
 from .deadlines import Deadline, DeadlineTable
 from .effects import Deliver, Effect, Installed, Notice, Refused, Send, Signal, Stopped
-from .inputs import Datagram, Input, PeerRefused, Submit
+from .inputs import ClientBytes, ClientConnected, ClientGone, Datagram, Input, PeerRefused, Submit
 from .kit import Kit
 from .membership.machine import Machine
 from .operation import Operation
 from .states import Reason, State
 from .transport.queue import SubmitQueue, Waiting
-from .values import Count, Delivery, Service
+from .values import Count, Delivery, Kind, Payload, Service
 from .wire.codec import Codec
 from .wire.frames import (
     Alive,
@@ -34,6 +35,7 @@ from .wire.frames import (
     Done,
     Frame,
     Goodbye,
+    GroupPart,
     Hurry,
     Join,
     NewMemb,
@@ -44,24 +46,25 @@ from .wire.frames import (
     Token,
     Unreliable,
     Want,
+    WantGroups,
 )
 
-COUNT_MAX = 1_000_000
-GROUPS_MAX = 100
-"""Bounds on one submission: messages in it, groups it is for."""
-
+AttemptFrame = StateTrans | Want | WantGroups | GroupPart | Resend | Done
 ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Token
 
 
 class Engine:
     def __init__(self, cluster: Cluster, me: Life, settings: Settings, start: Instant, seed: int) -> None:
-        codec = Codec(cluster.name, cluster.digest(), me)
+        codec = Codec(cluster.name, digest(cluster, settings), me)
         clock = StampClock(start, settings.skew_max_ms * 1_000)
         self.kit = Kit(me, cluster, settings, codec, clock, Count(), DeadlineTable())
         self.machine = Machine(self.kit, counter=start.wall_us // 1_000_000, seed=seed)
         self._queue = SubmitQueue(me, self.kit.site, settings.submit_queue_bytes, settings.bundle_bytes)
         self.operation = Operation(self.kit, self.machine.view, self.machine.members, self._queue, 0)
         self.operation.end()
+        self.clients = Clients(self.kit, self._queue, self._submit_now, lambda: self.machine.active)
+        self._produced: list[Effect] = []
+        self._now_us = start.mono_us
         self.change: Change | None = None
         self._commit = frozenset([me])
         self._first = True
@@ -79,17 +82,34 @@ class Engine:
         effects: list[Effect] = []
         if self._stopped:
             return effects
-        now_us = now.mono_us
+        now_us = self._now_us = now.mono_us
         tokens: list[tuple[Life, Token]] = []
         for one in inputs:
-            effects += self._take(one, tokens, now_us)
-        effects += self._progress(now_us)
+            new = self._take(one, tokens, now_us)
+            if new or self._produced or not isinstance(one, Datagram):
+                self._emit(effects, new)
+        self._emit(effects, self._progress(now_us))
         for sender, token in tokens:
-            effects += self._on_view_frame(sender, token, b"", now_us)
+            self._emit(effects, self._on_view_frame(sender, token, b"", now_us))
         for deadline in self.kit.deadlines.due(now_us):
             if self.kit.deadlines.take(deadline, now_us):
-                effects += self._on_deadline(deadline, now_us) + self._carry_out(now_us)
+                self._emit(effects, self._on_deadline(deadline, now_us) + self._carry_out(now_us))
+        self.clients.resume(now_us)
+        self._emit(effects, [])
         return effects + self._maybe_say_goodbye()
+
+    def pull(self, connection: int, room: int) -> list[Payload]:
+        """The second door: what to write to a client whose stream has room."""
+        return self.clients.pull(connection, room)
+
+    def _emit(self, effects: list[Effect], new: list[Effect]) -> None:
+        """Clients see what the daemon did, at once and in order; what that leads to is done too."""
+        while True:
+            effects += new
+            self.clients.observe(new, self._now_us)
+            new, self._produced = self._produced + self.clients.take_effects(), []
+            if not new:
+                return
 
     def next_deadline_us(self) -> int | None:
         return None if self._stopped else self.kit.deadlines.next_us()
@@ -108,6 +128,7 @@ class Engine:
             "waiting_bytes": self._queue.bytes_waiting,
             "link": self.operation.snapshot(),
             "peers": machine.hearing.snapshot(now_us, self.kit.name),
+            "clients": self.clients.snapshot(now_us),
             "strangers": machine.strangers(now_us) + sorted(self._strangers),
             "count": dict(sorted(self.kit.count.items())),
         }
@@ -116,6 +137,7 @@ class Engine:
         """Invariants of every layer: cheap ones after each step, all at state changes."""
         self.machine.check()
         self.operation.check(full)
+        self.clients.check(full)
         assert (self.change is None) == (self.machine.attempt is None)
         if self.change is not None:
             self.change.check()
@@ -129,7 +151,15 @@ class Engine:
             return self._on_submit(one, now_us)
         if isinstance(one, PeerRefused):
             return self.machine.on_peer_refused(one.rank, now_us) + self._carry_out(now_us)
-        return self._on_stop(now_us)
+        if isinstance(one, ClientBytes):
+            self.clients.on_bytes(one.connection, one.data, now_us)
+        elif isinstance(one, ClientConnected):
+            self.clients.on_connected(one.connection, now_us)
+        elif isinstance(one, ClientGone):
+            self.clients.on_gone(one.connection, now_us)
+        else:
+            return self._on_stop(now_us)
+        return []
 
     def _on_datagram(self, data: bytes, tokens: list[tuple[Life, Token]], now_us: int) -> list[Effect]:
         try:
@@ -160,20 +190,37 @@ class Engine:
         if problem:
             self.kit.count.add(f"submission refused: {problem}")
             return [Refused(submit.session, submit.session_seq, problem)]
+        return self._accept(submit, now_us)
+
+    def _submit_now(self, submit: Submit) -> str:
+        """From a client: why it is refused, or nothing."""
+        problem = "" if submit.kind > Kind.MESSAGES else self._problem(submit)
+        if problem:
+            self.kit.count.add(f"submission refused: {problem}")
+        else:
+            self._produced += self._accept(submit, self._now_us)
+        return problem
+
+    def _accept(self, submit: Submit, now_us: int) -> list[Effect]:
         s = submit
         if s.service is Service.UNRELIABLE:
             if not self.machine.active:
                 self.kit.count.add("unreliable dropped: no view")
                 return []
-            bundle = self.operation.unreliable.make(s.session, s.session_seq, s.count, s.groups, s.payload)
+            bundle = self.operation.unreliable.make(
+                s.session, s.session_seq, s.count, s.groups, s.payload, s.kind, s.flags
+            )
             return self.operation.send_unreliable(Unreliable(self.machine.view, bundle))
-        self._queue.put(Waiting(s.session, s.session_seq, s.count, s.service, s.groups, s.payload))
+        self._queue.put(
+            Waiting(s.session, s.session_seq, s.count, s.service, s.groups, s.payload, s.kind, s.flags, s.priority)
+        )
         return self.operation.send_waiting(now_us) if self.machine.active else []
 
     def _problem(self, submit: Submit) -> str:
         if self._stopping:
             return "the daemon is stopping"
-        if len(submit.payload) > self.kit.settings.message_bytes_max:
+        slack = FRAME_SLACK if submit.kind is Kind.MESSAGES else 0
+        if len(submit.payload) > self.kit.settings.message_bytes_max + slack:
             return "the message is too large"
         if not 0 < submit.count <= COUNT_MAX or len(submit.groups) > GROUPS_MAX:
             return "too many messages or groups, or none"
@@ -186,6 +233,7 @@ class Engine:
 
     def _on_stop(self, now_us: int) -> list[Effect]:
         self._stopping = True
+        self.clients.end_all("the daemon stops", now_us)
         self.kit.deadlines.set_if_clear(Deadline.GOODBYE, now_us + self.kit.settings.goodbye_wait_ms * 1_000)
         return []
 
@@ -209,7 +257,7 @@ class Engine:
     def _on_frame(self, sender: Life, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
         if isinstance(frame, Data | Unreliable | Announce | Parked | Hurry):
             return self._on_view_frame(sender, frame, data, now_us)
-        if isinstance(frame, StateTrans | Want | Resend | Done):
+        if isinstance(frame, AttemptFrame):
             return self._on_attempt_frame(sender, frame, now_us) + self._carry_out(now_us)
         return self._on_membership_frame(sender, frame, now_us) + self._carry_out(now_us)
 
@@ -235,7 +283,7 @@ class Engine:
             return self.machine.on_join(sender, frame, now_us)
         return self.machine.on_alive(sender, frame, now_us)
 
-    def _on_attempt_frame(self, sender: Life, frame: StateTrans | Want | Resend | Done, now_us: int) -> list[Effect]:
+    def _on_attempt_frame(self, sender: Life, frame: AttemptFrame, now_us: int) -> list[Effect]:
         change = self.change
         if change is None or frame.attempt != change.attempt.ballot or sender not in change.attempt.members:
             return self._on_other_attempt(sender, frame)
@@ -243,15 +291,18 @@ class Engine:
             if frame.progress:
                 self.machine.extend_attempt(now_us)
             return change.on_state_trans(sender, frame)
+        if isinstance(frame, Done):
+            return change.on_done(sender, frame)
+        self.machine.extend_attempt(now_us)
         if isinstance(frame, Want):
-            self.machine.extend_attempt(now_us)
             return change.on_want(sender, frame)
-        if isinstance(frame, Resend):
-            self.machine.extend_attempt(now_us)
-            return change.on_resend(frame)
-        return change.on_done(sender, frame)
+        if isinstance(frame, WantGroups):
+            return change.on_want_groups(sender, frame)
+        if isinstance(frame, GroupPart):
+            return change.on_group_part(sender, frame)
+        return change.on_resend(frame)
 
-    def _on_other_attempt(self, sender: Life, frame: StateTrans | Want | Resend | Done) -> list[Effect]:
+    def _on_other_attempt(self, sender: Life, frame: AttemptFrame) -> list[Effect]:
         """An installed member answers a late DONE, unless it has promised more; the rest is old."""
         installed = self.machine.view if self.machine.promised == self.machine.view else None
         if isinstance(frame, Done) and frame.attempt == installed and sender in self.machine.members:
@@ -316,6 +367,9 @@ class Engine:
         if deadline is Deadline.TOKEN_LOST:
             self.kit.count.add("token lost")
             return machine.lost(Reason.TOKEN_LOST, "", now_us)
+        if deadline is Deadline.CLIENTS:
+            self.clients.on_deadline(now_us)
+            return []
         if deadline is Deadline.ANNOUNCE:
             return self.operation.send_announcement(now_us)
         return self.operation.on_token_deadline(deadline, now_us)
@@ -341,7 +395,7 @@ class Engine:
         elif self.change is None or self.change.attempt != attempt:
             if not self.operation.order.frozen:
                 self._commit = frozenset([self.kit.me])
-            self.change = Change(self.kit, attempt, self.operation, self._commit)
+            self.change = Change(self.kit, attempt, self.operation, self._commit, self.clients.declared())
             self.kit.deadlines.set(Deadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
             effects += self.change.start()
         change = self.change
@@ -370,7 +424,8 @@ class Engine:
         view, members = change.attempt
         reason = self.machine.change_reason
         cause = self._cause(old.members, members, reason)
-        effects.append(Installed(previous, view, members, plan.movers, cause, reason, self.machine.change_detail))
+        detail, joined = self.machine.change_detail, tuple(sorted(change.joined.items()))
+        effects.append(Installed(previous, view, members, plan.movers, cause, reason, detail, joined))
         self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high)
         self.change, self._first = None, False
         effects += self.machine.installed(now_us)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from .values import Payload, Service
+from .values import Kind, Payload, Service
 
 
 class Datagram(msgspec.Struct, frozen=True, gc=False):
@@ -22,6 +22,28 @@ class Submit(msgspec.Struct, frozen=True, gc=False):
     payload: Payload
     count: int = 1
     groups: tuple[str, ...] = ()
+    kind: Kind = Kind.RAW
+    flags: int = 0
+    priority: int = 1
+
+
+class ClientConnected(msgspec.Struct, frozen=True, gc=False):
+    """Somebody opened a stream to this daemon. The driver numbers its streams."""
+
+    connection: int
+
+
+class ClientBytes(msgspec.Struct, frozen=True, gc=False):
+    """Bytes from a client's stream. The input owns them."""
+
+    connection: int
+    data: bytes
+
+
+class ClientGone(msgspec.Struct, frozen=True, gc=False):
+    """A client's stream ended, or broke."""
+
+    connection: int
 
 
 class Stop(msgspec.Struct, frozen=True, gc=False):
@@ -34,4 +56,4 @@ class PeerRefused(msgspec.Struct, frozen=True, gc=False):
     rank: int
 
 
-Input = Datagram | Submit | Stop | PeerRefused
+Input = Datagram | Submit | Stop | PeerRefused | ClientConnected | ClientBytes | ClientGone

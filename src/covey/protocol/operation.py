@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from covey.config import GROUPS_BYTES_MAX, Settings
+from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings
 from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Life
 
@@ -21,7 +21,7 @@ from .transport.packing import Packer, Reassembly
 from .transport.queue import SubmitQueue
 from .transport.unreliable import UnreliableStreams
 from .values import Announcement, Bundle, Delivery, Service
-from .wire.codec import PACKET_OVERHEAD, encode_bundle
+from .wire.codec import PACKET_OVERHEAD, bundle_parts
 from .wire.frames import Announce, Chunk, Data, Parked, Token, Unreliable
 
 AHEAD_MAX = 1_000_000
@@ -54,7 +54,8 @@ class Operation:
         self._high = high
         self._far_ahead: set[int] = set()
         self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
-        queue.start_view()
+        if queue.start_view():
+            kit.count.add("message begun again")
 
     # --- beginning and ending
 
@@ -114,7 +115,7 @@ class Operation:
         """Give the next waiting bundle its place in the order."""
         bundle, whole = self.queue.take(number, stamp)
         self.kit.clock.see(stamp)
-        packer.add(bundle.site, number, encode_bundle(bundle))
+        packer.add(bundle.site, number, tuple(bundle_parts(bundle)))
         stamped: list[Effect] = [] if whole is None else [Stamped(self.view, bundle, (whole,))]
         return stamped + self._deliveries(self.order.add(bundle))
 
@@ -285,7 +286,8 @@ class Operation:
             and bundle.service is not Service.UNRELIABLE
             and 0 < bundle.stamp < INFINITE
             and 0 < bundle.number <= log.gap_free + AHEAD_MAX
-            and bundle.fragments <= 1 + self.kit.settings.message_bytes_max // self.kit.settings.bundle_bytes
+            and bundle.fragments
+            <= 1 + (self.kit.settings.message_bytes_max + FRAME_SLACK) // self.kit.settings.bundle_bytes
         ):
             return True
         self.kit.count.add("bundle dropped: impossible")

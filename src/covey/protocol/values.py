@@ -24,6 +24,21 @@ class Service(IntEnum):
     SAFE = 5
 
 
+class Kind(IntEnum):
+    """What a bundle is for. Daemons look inside none but their own."""
+
+    RAW = 0
+    """A daemon's own traffic."""
+    MESSAGES = 1
+    """Messages of a client."""
+    JOIN = 2
+    LEAVE = 3
+    DISCONNECT = 4
+    BLOCK = 5
+    """A slow receiver asks the senders of its groups to wait."""
+    UNBLOCK = 6
+
+
 Stamp = Annotated[int, Meta(ge=0, le=INFINITE)]
 
 
@@ -35,6 +50,22 @@ class Position(NamedTuple):
 
 
 START = Position(0, -1)
+
+
+class Place(NamedTuple):
+    """A place in the agreed order, for ever."""
+
+    view: Ballot
+    stamp: Stamp
+    site: Annotated[int, Meta(ge=0, le=INFINITE)]
+
+
+class SessionGroups(NamedTuple):
+    """What one session has joined, as its daemon declares it: the joins whose places are fixed."""
+
+    session: Natural
+    process: str
+    groups: tuple[tuple[str, Place], ...]
 
 
 class SessionKey(NamedTuple):
@@ -64,6 +95,8 @@ class Bundle(msgspec.Struct, gc=False):
     fragments: int
     groups: tuple[str, ...]
     payload: Payload
+    kind: Kind = Kind.RAW
+    flags: int = 0
     passed: bool = False
     """This daemon has taken it out of the order: delivered it, or, for an earlier fragment, gone past it."""
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from covey.config import Cluster
 from covey.ids import Life
 from covey.protocol.effects import Deliver, Effect, Entered, Installed, Signal, Stamped, Stopped
-from covey.protocol.values import Service
+from covey.protocol.values import Bundle, Kind, Payload, Service
+from covey.protocol.wire.session import read_sender
 
 from .record import Row, payload_digest
 
@@ -81,11 +82,19 @@ class DaemonRecorder:
     def _names(self, lives: Iterable[Life]) -> tuple[str, ...]:
         return tuple(sorted(process_name(self._cluster, life) for life in lives))
 
+    def _sender(self, bundle: Bundle, payload: Payload) -> str:
+        """A client's process for its messages; for changes of groups, the daemon's, with the session they are about."""
+        if bundle.kind is Kind.MESSAGES:
+            return read_sender(payload)
+        origin = process_name(self._cluster, bundle.origin)
+        if bundle.kind is not Kind.RAW:
+            return f"{origin}/{bundle.session}"
+        return origin if bundle.session == 0 else f"s{bundle.session}@{origin}"
+
     def _message(self, event: str, effect: Deliver | Stamped, time_ns: int, step: int | None) -> None:
         bundle = effect.bundle
         payload = effect.payloads[0] if len(effect.payloads) == 1 else b"".join(effect.payloads)
-        origin = process_name(self._cluster, bundle.origin)
-        sender = origin if bundle.session == 0 else f"s{bundle.session}@{origin}"
+        sender = self._sender(bundle, payload)
         ordered = bundle.number > 0
         view = str(effect.view)
         self.event(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from covey.drivers.simulation.checkers import CHECKERS, VIOLATIONS_KEPT, History, Verdict, check
+from covey.drivers.simulation.checkers import CHECKERS, DAEMON_CHECKERS, VIOLATIONS_KEPT, History, Verdict, check
 from tests.unit.checkers.builder import Trace, verdicts, violated
 
 
@@ -17,14 +17,15 @@ def bad_trace(run: str, repetitions: int = 1) -> Trace:
 
 
 def test_the_checkers_come_in_the_order_of_the_guarantees() -> None:
-    expected = [f"S{number}" for number in range(1, 16)] + [f"M{number}" for number in range(1, 8)]
+    numbers = {"S": 15, "M": 9, "C": 8}
+    expected = [f"{letter}{number}" for letter, last in numbers.items() for number in range(1, last + 1)]
     assert list(CHECKERS) == expected
     assert [verdict.guarantee for verdict in check([])] == expected
 
 
 def test_each_checker_signs_its_own_verdicts() -> None:
     history = History("run", bad_trace("run").rows)
-    assert [checker(history).guarantee for checker in CHECKERS.values()] == list(CHECKERS)
+    assert [checker(history).guarantee for checker in DAEMON_CHECKERS.values()] == list(DAEMON_CHECKERS)
 
 
 def test_no_rows_mean_no_premises() -> None:
@@ -42,9 +43,9 @@ def test_runs_are_judged_apart_and_added_up() -> None:
     assert found["S6"].premises == 4
 
 
-def test_rows_of_clients_are_passed_over() -> None:
+def test_rows_of_other_levels_are_passed_over() -> None:
     trace = bad_trace("run")
-    assert violated([msgspec.structs.replace(row, level="C") for row in trace.rows]) == set()
+    assert violated([msgspec.structs.replace(row, level="V") for row in trace.rows]) == set()
 
 
 def test_neither_steps_nor_times_matter() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from covey.config import Cluster, Settings, one_site
+from covey.config import Cluster, Settings, digest, one_site
 from covey.ids import Ballot, Instant, Life
 from covey.protocol.clock import StampClock
 from covey.protocol.deadlines import DeadlineTable
@@ -108,14 +108,14 @@ def alive(
 
 def kit(me: Life = A, cluster: Cluster | None = None, settings: Settings | None = None) -> Kit:
     cluster = cluster or one_site(4)
-    codec = Codec(cluster.name, cluster.digest(), me)
+    codec = Codec(cluster.name, digest(cluster, settings or Settings()), me)
     clock = StampClock(Instant(0, 0), ahead_max_us=60_000_000)
     return Kit(me, cluster, settings or Settings(), codec, clock, Count(), DeadlineTable())
 
 
-def codec_of(life: Life, cluster: Cluster) -> Codec:
+def codec_of(life: Life, cluster: Cluster, settings: Settings | None = None) -> Codec:
     """What another daemon of the cluster encodes with."""
-    return Codec(cluster.name, cluster.digest(), life)
+    return Codec(cluster.name, digest(cluster, settings or Settings()), life)
 
 
 def frames_in(effects: Iterable[Effect], codec: Codec) -> list[Frame]:

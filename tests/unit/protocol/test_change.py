@@ -43,7 +43,7 @@ class Attempt:
         """What b says it holds; without sites, nothing."""
         entries = sites or tuple(held(site) for site in range(3))
         return StateTrans(
-            self.ballot, Declaration(view or self.view, START, 0, high, (B,), entries), (A, B), progress=False
+            self.ballot, Declaration(view or self.view, START, 0, high, (B,), entries), (A, B), 0, b"", progress=False
         )
 
 

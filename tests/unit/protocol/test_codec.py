@@ -17,6 +17,7 @@ from covey.protocol.wire.frames import (
     Data,
     Floor,
     Frame,
+    GroupPart,
     Heard,
     Hurry,
     NewMemb,
@@ -24,6 +25,7 @@ from covey.protocol.wire.frames import (
     StateTrans,
     Token,
     Unreliable,
+    WantGroups,
 )
 from tests.unit.protocol.builders import VIEW, bundle, held
 
@@ -60,8 +62,12 @@ FRAMES: dict[str, Frame] = {
             ),
         ),
         have=(SENDER,),
+        group_parts=2,
+        first_part=b"groups",
         progress=True,
     ),
+    "wantgroups": WantGroups(Ballot(8, 2, 5), (1, 2)),
+    "grouppart": GroupPart(Ballot(8, 2, 5), 1, b"of two"),
     "token": Token(
         view=VIEW,
         number=17,

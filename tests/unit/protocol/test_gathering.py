@@ -104,7 +104,11 @@ def test_a_proposal_is_pairwise_two_way() -> None:
 
 
 def test_who_waits_for_another_representative_is_left_to_it() -> None:
-    assert Crowd().hear(B, leader=0).hear(C, leader=1).hear(D, leader=3).proposal() == [A, B, D]
+    assert Crowd().hear(B, leader=1).hear(C, leader=1).hear(D, leader=3).proposal() == [A, B, D]
+
+
+def test_who_waits_for_somebody_that_waits_for_us_is_ours() -> None:
+    assert Crowd().hear(B, leader=0).hear(C, leader=1).hear(D, leader=3).proposal() == [A, B, C, D]
 
 
 def test_nobody_is_taken_out_of_another_attempt() -> None:

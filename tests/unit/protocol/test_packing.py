@@ -18,7 +18,7 @@ ROOM = LIMIT - CHUNK_OVERHEAD
 def pack(*sizes: int) -> list[list[Chunk]]:
     packer = Packer(LIMIT)
     for number, size in enumerate(sizes, start=1):
-        packer.add(0, number, bytes(size))
+        packer.add(0, number, (bytes(size),))
     return packer.packets
 
 
@@ -55,9 +55,9 @@ def test_a_small_bundle_follows_the_last_piece_of_a_large_one() -> None:
 @pytest.mark.parametrize("size", [0, 1, ROOM - 1, ROOM, ROOM + 1, 3 * ROOM])
 def test_the_number_of_packets_is_foretold(size: int) -> None:
     packer = Packer(LIMIT)
-    packer.add(0, 1, bytes(30))
+    packer.add(0, 1, (bytes(30),))
     foretold = packer.packets_after(size)
-    packer.add(0, 2, bytes(size))
+    packer.add(0, 2, (bytes(size),))
     assert len(packer.packets) == foretold
 
 

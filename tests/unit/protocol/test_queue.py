@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from covey.protocol.transport.queue import SubmitQueue, Waiting
+from covey.protocol.transport.queue import PASSED_OVER_MAX, SubmitQueue, Waiting
 from covey.protocol.values import Bundle, Service
 from tests.unit.protocol.builders import B
 
@@ -18,8 +18,10 @@ def make_queue(*payloads: bytes, bytes_max: int = 10_000, session: int = 1) -> S
     return queue
 
 
-def put(queue: SubmitQueue, payload: bytes, *, seq: int = 1, session: int = 1, count: int = 1) -> None:
-    queue.put(Waiting(session, seq, count, Service.AGREED, ("room",), payload))
+def put(
+    queue: SubmitQueue, payload: bytes, *, seq: int = 1, session: int = 1, count: int = 1, priority: int = 1
+) -> None:
+    queue.put(Waiting(session, seq, count, Service.AGREED, ("room",), payload, priority=priority))
 
 
 def take_all(queue: SubmitQueue) -> list[Bundle]:
@@ -59,7 +61,46 @@ def test_places_count_within_each_session() -> None:
     queue = make_queue()
     for session in (1, 2, 1, 1, 2):
         put(queue, b"x", session=session)
-    assert [(one.session, one.place) for one in take_all(queue)] == [(1, 1), (2, 1), (1, 2), (1, 3), (2, 2)]
+    assert [(one.session, one.place) for one in take_all(queue)] == [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3)]
+
+
+def test_sessions_take_turns() -> None:
+    queue = make_queue(b"a", b"b", b"c", session=1)
+    put(queue, b"x", session=2)
+    assert [bytes(one.payload) for one in take_all(queue)] == [b"a", b"x", b"b", b"c"]
+
+
+def test_a_higher_priority_goes_first() -> None:
+    queue = make_queue(b"a", b"b", session=1)
+    assert queue.peek_size() == 1
+    put(queue, b"x", session=2, priority=0)
+    assert [bytes(one.payload) for one in take_all(queue)] == [b"x", b"a", b"b"]
+
+
+def test_a_message_is_finished_before_a_higher_priority_goes() -> None:
+    queue = make_queue(b"abcde", session=1)
+    queue.take(1, 1)
+    put(queue, b"x", session=2, priority=0)
+    assert [bytes(one.payload) for one in take_all(queue)] == [b"e", b"x"]
+
+
+def test_nobody_is_passed_over_for_ever() -> None:
+    queue = make_queue()
+    for number in range(40):
+        put(queue, b"h", session=1, seq=number, priority=0)
+    put(queue, b"m", session=2, priority=1)
+    put(queue, b"l", session=3, priority=2)
+    order = b"".join(bytes(one.payload) for one in take_all(queue))
+    assert order.index(b"m") == PASSED_OVER_MAX
+    assert order.index(b"l") == PASSED_OVER_MAX + 1
+
+
+def test_bytes_are_counted_for_each_session() -> None:
+    queue = make_queue(b"abc", session=1)
+    put(queue, b"defg", session=2)
+    assert queue.bytes_of(1) + queue.bytes_of(2) == queue.bytes_waiting
+    take_all(queue)
+    assert queue.bytes_of(1) == queue.bytes_of(2) == 0
 
 
 def test_the_size_of_the_next_bundle_is_known_beforehand() -> None:

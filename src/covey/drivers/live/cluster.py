@@ -12,7 +12,6 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -21,8 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self, TypeVar
 
-from covey.config import Cluster, DaemonConfig, daemon_name
-from covey.config_file import Preset, is_loopback, render
+from covey.config import Cluster, DaemonConfig, daemon_name, is_loopback
+from covey.config_file import Preset, render
 from covey.errors import CoveyError
 from covey.trace.reading import read_rows
 from covey.trace.record import Row
@@ -30,6 +29,7 @@ from covey.trace.segments import SegmentWriter
 
 from .child import Child, Popen
 from .events import Ended, Ready, Status, View
+from .launch import Options, command
 from .status import socket_path
 
 HOST: Final = "127.0.0.1"
@@ -76,7 +76,11 @@ class LocalCluster:
         load: float = 0,
         seed: int = 0,
         places: Sequence[Place] | None = None,
+        preset: Preset | None = None,
+        multicast: str | None = None,
+        traced: bool = True,
     ) -> None:
+        self._traced = traced
         self.directory = directory
         self._places = list(places) if places is not None else here(count)
         self.trace = directory / "trace"
@@ -89,10 +93,11 @@ class LocalCluster:
         self.cluster = Cluster(
             run,
             tuple(DaemonConfig(daemon_name(rank), 0, one.host, one.port) for rank, one in enumerate(self._places)),
+            multicast,
         )
         self.file = directory / "covey.toml"
-        preset: Preset = "loopback" if all(is_loopback(one.host) for one in self._places) else "lan"
-        self.file.write_text(render(self.cluster, preset))
+        fitting: Preset = "loopback" if all(is_loopback(one.host) for one in self._places) else "lan"
+        self.file.write_text(render(self.cluster, preset or fitting))
 
     def __enter__(self) -> Self:
         return self
@@ -135,12 +140,18 @@ class LocalCluster:
 
     def _start(self, name: str) -> Child:
         assert all(child.name != name for child in self.living()), f"{name} is running"
-        seed = self._seed * 1_000 + len(self._lives)
-        command = [sys.executable, "-m", "covey.drivers.live.daemon", "--json", "--control", "--name", name]
-        command += ["--config", str(self.file), "--trace", str(self.trace), "--run", self.run]
-        command += ["--load", str(self._load), "--seed", str(seed)]
+        options = Options(
+            config=str(self.file),
+            name=name,
+            trace=str(self.trace) if self._traced else None,
+            run=self.run,
+            load=self._load,
+            seed=self._seed * 1_000 + len(self._lives),
+            json=True,
+            control=True,
+        )
         popen = self._places[self.cluster.rank_of(name)].popen
-        child = Child(name, command, self.directory / f"{name}.log", self._changed, popen)
+        child = Child(name, command(options), self.directory / f"{name}.log", self._changed, popen)
         self._lives.append(child)
         return child
 

@@ -1,7 +1,7 @@
-"""`python -m covey.drivers.live.daemon`: one daemon as a process of its own.
+"""One daemon as a process of its own.
 
-In:        a configuration file and a name; SIGTERM and SIGINT; with --control, commands on standard input (control.py).
-Out:       one JSON object a line on standard output (events.py); with --trace, segments of the trace.
+In:        its options (launch.py); SIGTERM and SIGINT; where asked for, commands on standard input (control.py).
+Out:       one line an event on standard output (events.py); where asked for, segments of the trace.
 Not here:  the loop (driver.py). Nothing of the command line's libraries is imported: a daemon starts fast.
 
 Whoever starts a daemon reads its lines: they are few, one for each state and view, and written at once.
@@ -9,18 +9,19 @@ Whoever starts a daemon reads its lines: they are few, one for each state and vi
 
 from __future__ import annotations
 
-import argparse
+import gc
 import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from covey.config_file import load
 from covey.errors import CoveyError
-from covey.protocol.effects import Deliver, Effect, Stopped
+from covey.protocol.effects import Effect, Stopped
 from covey.protocol.inputs import Stop
 from covey.protocol.states import State
 from covey.trace.daemon import process_name
@@ -30,8 +31,10 @@ from covey.trace.segments import SegmentWriter
 from .control import CommandLines
 from .driver import LiveDaemon, clock, new_life
 from .events import Ended, Event, Gone, Noticed, Ready, Status, event_of, to_line
+from .launch import Options, from_arguments
 from .load import Load
 from .log import to_text
+from .measures import Measures
 from .status import StatusSocket, socket_path
 
 UNSEALED = "whoever can reach these hosts can read and forge them; see allow_unsealed in docs/configuration.md"
@@ -39,25 +42,11 @@ STDIN, STDOUT = 0, 1
 READ_BYTES = 65_536
 
 
-class Rate:
-    """How fast a count grows: between the last two questions that were at least a second apart."""
-
-    def __init__(self, now_us: int) -> None:
-        self._then_us, self._before, self._last = now_us, 0, 0.0
-
-    def per_second(self, count: int, now_us: int) -> float:
-        passed = now_us - self._then_us
-        if passed >= 1_000_000:
-            self._last = (count - self._before) * 1_000_000 / passed
-            self._then_us, self._before = now_us, count
-        return self._last
-
-
 class DaemonProcess:
     """A LiveDaemon with everything a process has: signals, standard streams, files."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        configuration = load(options.config)
+    def __init__(self, options: Options) -> None:
+        configuration = load(Path(options.config))
         self._cluster = configuration.cluster
         life = new_life(self._cluster, options.name)
         self.process = process_name(self._cluster, life)
@@ -65,12 +54,11 @@ class DaemonProcess:
         self._json = options.json
         self._configuration = configuration
         self._ended = False
-        self._delivered = 0
-        self._changes = 0
         self._started_us = clock().mono_us
-        self._rate = Rate(self._started_us)
+        self._measures = Measures(self._started_us)
         seed = options.seed if options.seed is not None else life.boot
-        self._writer = SegmentWriter(options.trace, self.process.replace(":", "-")) if options.trace else None
+        stem = self.process.replace(":", "-")
+        self._writer = SegmentWriter(Path(options.trace), stem) if options.trace is not None else None
         sink = self._writer.append if self._writer is not None else None
         self._daemon = LiveDaemon(configuration, life, seed, options.run, sink, self._observe)
         if options.load > 0:
@@ -82,10 +70,13 @@ class DaemonProcess:
         self._catch_signals()
         status = StatusSocket(socket_path(self._cluster, self.process.partition(":")[0]), self._snapshot)
         self._daemon.watch(status.fileno(), status.answer)
+        self._let_clients_in()
         if self._configuration.unsealed_hosts:
             self._notice(f"datagrams to {' '.join(self._configuration.unsealed_hosts)} are not sealed: {UNSEALED}")
         host, port = self._daemon.endpoint.address
         self._say(Ready(time_ns=time.time_ns(), process=self.process, address=f"{host}:{port}"))
+        gc.freeze()  # What exists now stays: no collection shall look at it again.
+        gc.enable()  # It is off while a daemon starts (launch.py).
         try:
             self._daemon.run()
             if self._ended:
@@ -96,13 +87,20 @@ class DaemonProcess:
             if self._writer is not None:
                 self._writer.close()
 
+    def _let_clients_in(self) -> None:
+        name = self.process.partition(":")[0]
+        path = socket_path(self._cluster, name)
+        self._daemon.clients.listen_unix(path.with_name(f"{path.name}.client"))
+        address = self._cluster.daemons[self._cluster.rank_of(name)].clients
+        if address is not None:
+            host, _, port = address.rpartition(":")
+            self._daemon.clients.listen_tcp(host, int(port))
+
     # --- what the daemon did
 
     def _observe(self, time_ns: int, effect: Effect) -> None:
-        self._changes += 1
-        if isinstance(effect, Deliver):
-            self._delivered += 1
-        elif isinstance(effect, Stopped):
+        self._measures.observe(effect)
+        if isinstance(effect, Stopped):
             self._say(Gone(time_ns=time_ns, process=self.process))
         else:
             event = event_of(effect, time_ns, self.process, self._cluster)
@@ -167,13 +165,17 @@ class DaemonProcess:
 
     def _snapshot(self) -> dict[str, Any]:
         """What the engine knows, and what only the process knows."""
-        snapshot = self._daemon.engine.snapshot(clock().mono_us)
-        snapshot["count"] |= self._daemon.endpoint.count
+        now_us = clock().mono_us
+        endpoint, cluster = self._daemon.endpoint, self._cluster
+        snapshot = self._daemon.engine.snapshot(now_us) | self._measures.snapshot(endpoint.traffic, now_us)
+        link, members = snapshot["link"], len(snapshot["members"])
+        if "token" in link:
+            link["rotations_per_s"] = self._measures.rotations_per_s(snapshot["view"], link["token"], members, now_us)
+        snapshot["count"] |= endpoint.count
         snapshot["process"] = self.process
-        snapshot["uptime_s"] = round((clock().mono_us - self._started_us) / 1_000_000, 1)
-        snapshot["delivered"] = self._delivered
-        snapshot["delivered_per_s"] = round(self._rate.per_second(self._delivered, clock().mono_us), 1)
+        snapshot["uptime_s"] = round((now_us - self._started_us) / 1_000_000, 1)
         snapshot["unsealed"] = self._configuration.unsealed_hosts
+        snapshot["multicast"] = cluster.multicast
         return snapshot
 
     def _say_status(self) -> None:
@@ -184,8 +186,8 @@ class DaemonProcess:
                 time_ns=time.time_ns(),
                 process=self.process,
                 settled=engine.machine.state is State.OP and engine.operation.is_settled(),
-                changes=self._changes,
-                delivered=self._delivered,
+                changes=self._measures.changes,
+                delivered=self._measures.delivered,
                 snapshot=snapshot,
             )
         )
@@ -206,21 +208,12 @@ class DaemonProcess:
             pass
 
 
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m covey.drivers.live.daemon", description="Run one Covey daemon.")
-    made.add_argument("--config", type=Path, default=Path("covey.toml"), metavar="FILE", help="the configuration file")
-    made.add_argument("--name", required=True, help="which of its daemons this is")
-    made.add_argument("--trace", type=Path, metavar="DIR", help="write the event trace into this directory")
-    made.add_argument("--run", default="live", metavar="ID", help="the name of this run in the trace")
-    made.add_argument("--load", type=float, default=0, metavar="RATE", help="submit this many messages a second")
-    made.add_argument("--seed", type=int, metavar="N", help="makes the load the same every time")
-    made.add_argument("--json", action="store_true", help="say events as JSON objects, one a line")
-    made.add_argument("--control", action="store_true", help="take commands from standard input; its end stops us")
-    return made
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(arguments)
+def main() -> int:
+    try:
+        options = from_arguments(sys.argv[1:])
+    except msgspec.DecodeError as error:
+        sys.stderr.write(f"a daemon cannot read its options ({error}): start it with `covey daemon NAME`\n")
+        return 2
     try:
         process = DaemonProcess(options)
     except (CoveyError, TraceError) as error:

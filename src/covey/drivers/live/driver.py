@@ -13,7 +13,6 @@ Invariants:
 
 from __future__ import annotations
 
-import gc
 import select
 import time
 from collections.abc import Callable
@@ -27,10 +26,11 @@ from covey.protocol.engine import Engine
 from covey.protocol.inputs import Datagram, Input, PeerRefused
 from covey.trace.daemon import DaemonRecorder, Sink
 
+from .clients import ClientStreams
 from .endpoint import Endpoint
 from .load import Load
 
-DATAGRAMS_PER_STEP_MAX: Final = 2_000
+DATAGRAMS_PER_STEP_MAX: Final = 4_000
 """More full datagrams than the socket buffer holds, so that D2 is true of a long pause too."""
 
 REFUSAL_FRESH_US: Final = 20_000
@@ -66,7 +66,10 @@ class LiveDaemon:
         self._sent_us = 0
         self._watched: dict[int, Callable[[], None]] = {}
         self._epoll = select.epoll()
-        self._epoll.register(self.endpoint.fileno(), select.EPOLLIN)
+        self._endpoints = frozenset(self.endpoint.descriptors())
+        for descriptor in self._endpoints:
+            self._epoll.register(descriptor, select.EPOLLIN)
+        self.clients = ClientStreams(self._epoll, self.engine, self.give)
 
     # --- what the program around may do
 
@@ -93,28 +96,33 @@ class LiveDaemon:
         now = clock()
         self.record("recover", now.wall_us * 1_000)
         self._perform(self.engine.start(now), now)
-        gc.collect()
-        gc.freeze()  # What exists now stays: no collection shall look at it again.
         while self.running:
             self._wait()
             if self.running:
                 self._step()
 
     def close(self) -> None:
+        self.clients.close()
         self._epoll.close()
         self.endpoint.close()
 
     # --- the loop
 
     def _wait(self) -> None:
-        for descriptor, _ in self._epoll.poll(self._timeout_s()):
+        for descriptor, mask in self._epoll.poll(self._timeout_s()):
             on_ready = self._watched.get(descriptor)
             if on_ready is not None:
                 on_ready()
+            elif descriptor in self._endpoints:
+                if mask & select.EPOLLERR:
+                    self.endpoint.on_errors()
+            else:
+                self.clients.on_event(descriptor, mask)
 
     def _timeout_s(self) -> float:
         """Until the next deadline; epoll rounds it up to its milliseconds."""
         moments = [self.engine.next_deadline_us(), self.load.next_us() if self.load else None]
+        moments.append(self.clients.next_us())
         waits = [moment for moment in moments if moment is not None]
         return max(0, min(waits) - clock().mono_us) / 1_000_000 if waits else -1
 
@@ -136,11 +144,16 @@ class LiveDaemon:
         time_ns = now.wall_us * 1_000
         if self.recorder is not None:
             self.recorder.effects(effects, time_ns)
+        # All datagrams together: many of one size cost little more than one. And first: others wait for them.
+        sends = [effect for effect in effects if isinstance(effect, Send)]
+        if sends:
+            self._sent_us = now.mono_us
+            self.endpoint.send(sends)
+        self.clients.perform(effects)
+        self.clients.close_overdue()
         for effect in effects:
             if isinstance(effect, Send):
-                self._sent_us = now.mono_us
-                self.endpoint.send(effect.to, effect.data)
-            else:
-                self._observe(time_ns, effect)
-                if isinstance(effect, Stopped):
-                    self.running = False
+                continue
+            self._observe(time_ns, effect)
+            if isinstance(effect, Stopped):
+                self.running = False

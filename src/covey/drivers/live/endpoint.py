@@ -1,115 +1,187 @@
-"""One daemon's UDP socket: everything that arrived, everything to send, and which peers' ports refuse.
+"""One daemon's UDP sockets: everything that arrived, everything to send, and which peers' ports refuse.
 
 In:        the cluster's addresses.  Out: datagrams, ranks whose host says that nobody listens, counters by name.
-Not here:  what a datagram means (protocol/), when to read and write (driver.py).
+Not here:  what a datagram means (protocol/), when to read and write (driver.py), socket options (sockets.py).
 
 Invariants:
   E1  nothing here waits: a datagram that cannot be sent at once is lost, and counted
-  E2  an error of the network is data: no method raises it once the socket is bound
-  E3  only loopback, unless asked otherwise: until datagrams are sealed, whoever reaches the port can speak for a daemon
+  E2  an error of the network is data: no method raises it once the sockets are bound
+  E3  to each peer, datagrams leave in the order given
 """
 
 from __future__ import annotations
 
 import errno
-import ipaddress
 import socket
 import struct
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from covey.config import Cluster, DaemonConfig
-from covey.errors import ConfigError
+import msgspec
+
+from covey.config import Address, Cluster, multicast_address
+from covey.protocol.effects import Send
 from covey.protocol.values import Count
 
-Address = tuple[str, int]
+from .sockets import IP_RECVERR, address_of, bound, check_cluster, joined
+from .trains import cut, to_be_cut, trains
 
-DATAGRAM_BYTES_MAX: Final = 65_536
-SOCKET_BUFFER_BYTES: Final = 2 * 1024 * 1024
-"""Asked for, not needed: it lets a paused daemon find on waking what was said meanwhile. The system may give less."""
-
-# Linux names that the socket module lacks: have errors of sent datagrams queued, each with the address it was sent to.
-_IP_RECVERR: Final = 11
+READ_BYTES_MAX: Final = 65_536
+_ANCILLARY_BYTES: Final = 256
 _ORIGIN_ICMP: Final = 2
 _EXTENDED_ERROR: Final = struct.Struct("=IB")
-_ANCILLARY_BYTES: Final = 256
+
+_TRAIN_REFUSED: Final = (errno.EIO, errno.EINVAL, errno.EOPNOTSUPP, errno.EMSGSIZE)
+"""How systems and devices say that they do not cut, or not into datagrams of a size that the path cannot carry."""
 
 
-def check_cluster(cluster: Cluster, allow_unsealed: bool = False) -> None:
-    """ConfigError: this driver cannot run this cluster yet."""
-    for daemon in cluster.daemons:
-        _address(daemon, allow_unsealed)
-    if cluster.site_count > 1:
-        raise ConfigError("several sites need links between sites, which live daemons lack: put all in one site")
+class Traffic(msgspec.Struct):
+    """What has passed so far. Multicast counts once; bytes are those of datagrams, without the headers below them."""
+
+    datagrams_sent: int = 0
+    bytes_sent: int = 0
+    datagrams_received: int = 0
+    bytes_received: int = 0
 
 
 class Endpoint:
-    """The socket of one daemon; the address of a rank is fixed by the configuration."""
+    """The sockets of one daemon; the address of a rank is fixed by the configuration."""
 
     def __init__(self, cluster: Cluster, rank: int, allow_unsealed: bool = False) -> None:
         check_cluster(cluster, allow_unsealed)
         self.count = Count()
-        self._addresses = [_address(daemon, allow_unsealed) for daemon in cluster.daemons]
+        self.traffic = Traffic()
+        self._addresses = [address_of(daemon, allow_unsealed) for daemon in cluster.daemons]
         self._ranks = {address: rank for rank, address in enumerate(self._addresses)}
         self._refused: list[int] = []
-        self._socket = _bound(cluster.daemons[rank], self._addresses[rank])
+        self._train_refused: dict[Address, int] = {}
+        """By receiver: trains with datagrams of this size or larger go one by one."""
+        self.address = self._addresses[rank]
+        self._alone = [[address] for address in self._addresses]
+        self._multicast = None if cluster.multicast is None else [multicast_address(cluster.multicast)]
+        daemon = cluster.daemons[rank]
+        self._socket = bound(daemon, self.address)
+        self._sockets = [self._socket]
+        if cluster.multicast is not None:
+            try:
+                self._sockets.append(joined(daemon, self.address[0], cluster.multicast))
+            except BaseException:
+                self.close()
+                raise
 
-    def fileno(self) -> int:
-        return self._socket.fileno()
-
-    @property
-    def address(self) -> Address:
-        host, port = self._socket.getsockname()
-        return host, port
+    def descriptors(self) -> list[int]:
+        return [one.fileno() for one in self._sockets]
 
     def close(self) -> None:
-        self._socket.close()
+        for one in self._sockets:
+            one.close()
 
     # --- receiving
 
     def receive(self, limit: int) -> list[bytes]:
-        """What has arrived, up to `limit` datagrams: the rest wakes us again at once."""
+        """What has arrived, until there are `limit` datagrams or a few more: the rest wakes us again at once.
+
+        First what is for us alone: data that others sent to all of us before the token has arrived when we see it.
+        """
         datagrams: list[bytes] = []
-        receive = self._socket.recv
+        for one in self._sockets:
+            self._receive_from(one, datagrams, limit)
+        self.traffic.datagrams_received += len(datagrams)
+        self.traffic.bytes_received += sum(map(len, datagrams))
+        return datagrams
+
+    def _receive_from(self, source: socket.socket, datagrams: list[bytes], limit: int) -> None:
         for _ in range(limit):
+            if len(datagrams) >= limit:
+                return
             try:
-                datagrams.append(receive(DATAGRAM_BYTES_MAX))
+                data, ancillary, _, address = source.recvmsg(READ_BYTES_MAX, _ANCILLARY_BYTES)
             except BlockingIOError:
-                break
+                return
             except OSError:
                 # An error of a datagram we sent earlier takes the place of one read; see _read_errors.
                 self._read_errors()
-        return datagrams
+                continue
+            if address == self.address:
+                continue  # Our own multicast: the other daemons on this host need it, and so we get it too.
+            if ancillary:
+                datagrams += cut(data, ancillary)
+            else:
+                datagrams.append(data)
 
     def refused(self) -> list[int]:
         """Ranks whose port was found closed since the last call."""
-        self._read_errors()
         ranks, self._refused = self._refused, []
         return ranks
 
     # --- sending
 
-    def send(self, to: tuple[int, ...], data: bytes) -> None:
-        for rank in to:
-            self._send(data, self._addresses[rank])
+    def send(self, sends: Iterable[Send]) -> None:
+        sent = size = 0
+        for to, datagrams in trains(sends):
+            receivers = self._receivers(to)
+            sent += len(receivers) * len(datagrams)
+            size += len(receivers) * (len(datagrams[0]) * (len(datagrams) - 1) + len(datagrams[-1]))
+            for address in receivers:
+                if len(datagrams) == 1 or not self._send_together(datagrams, address):
+                    for data in datagrams:
+                        self._send(data, address)
+        self.traffic.datagrams_sent += sent
+        self.traffic.bytes_sent += size
+
+    def _receivers(self, to: tuple[int, ...]) -> list[Address]:
+        if len(to) == 1:
+            return self._alone[to[0]]
+        if self._multicast is not None and to:
+            return self._multicast
+        return [self._addresses[rank] for rank in to]
 
     def _send(self, data: bytes, address: Address) -> None:
         try:
             self._socket.sendto(data, address)
-        except ConnectionRefusedError:
-            # The error belongs to an earlier datagram, perhaps to another peer; this one was not tried yet.
-            self._read_errors()
-            try:
-                self._socket.sendto(data, address)
-            except OSError as error:
-                self._lost(error)
         except OSError as error:
-            self._lost(error)
+            last = self._try_again(error, self._socket.sendto, data, address)
+            if last is not None:
+                self._lost([data], last)
 
-    def _lost(self, error: OSError) -> None:
-        self.count.add(f"datagram not sent: {errno.errorcode.get(error.errno or 0, 'unknown error')}")
+    def _send_together(self, datagrams: list[bytes], address: Address) -> bool:
+        """Whether the system took them, or lost them; if not, it wants them one by one."""
+        size = len(datagrams[0])
+        if size >= self._train_refused.get(address, READ_BYTES_MAX):
+            return False
+        try:
+            self._socket.sendmsg(datagrams, to_be_cut(size), 0, address)
+        except OSError as error:
+            last = self._try_again(error, self._socket.sendmsg, datagrams, to_be_cut(size), 0, address)
+            if last is not None and last.errno in _TRAIN_REFUSED:
+                self._train_refused[address] = size
+                self.count.add(f"datagrams sent one by one from now on: {_name(last)}")
+                return False
+            if last is not None:
+                self._lost(datagrams, last)
+        return True
+
+    def _try_again(self, error: OSError, send: Callable[..., int], *arguments: object) -> OSError | None:
+        """A refusal belongs to an earlier datagram, perhaps to another peer: this one was not tried yet."""
+        if not isinstance(error, ConnectionRefusedError):
+            return error
+        self._read_errors()
+        try:
+            send(*arguments)
+        except OSError as last:
+            return last
+        return None
+
+    def _lost(self, datagrams: list[bytes], error: OSError) -> None:
+        self.traffic.datagrams_sent -= len(datagrams)
+        self.traffic.bytes_sent -= sum(map(len, datagrams))
+        self.count.add(f"datagram not sent: {_name(error)}", len(datagrams))
 
     # --- errors of datagrams sent earlier
+
+    def on_errors(self) -> None:
+        """The system says that there are some."""
+        self._read_errors()
 
     def _read_errors(self) -> None:
         """Empty the error queue; each entry names the address that its datagram was sent to."""
@@ -126,40 +198,11 @@ class Endpoint:
 
 
 def _says_refused(level: int, kind: int, data: bytes) -> bool:
-    if (level, kind) != (socket.IPPROTO_IP, _IP_RECVERR) or len(data) < _EXTENDED_ERROR.size:
+    if (level, kind) != (socket.IPPROTO_IP, IP_RECVERR) or len(data) < _EXTENDED_ERROR.size:
         return False
     number, origin = _EXTENDED_ERROR.unpack_from(data)
     return (number, origin) == (errno.ECONNREFUSED, _ORIGIN_ICMP)
 
 
-def _address(daemon: DaemonConfig, allow_unsealed: bool) -> Address:
-    host = "127.0.0.1" if daemon.host == "localhost" else daemon.host
-    try:
-        loopback = ipaddress.IPv4Address(host).is_loopback
-    except ipaddress.AddressValueError:
-        raise ConfigError(f"daemon {daemon.name!r} has host {daemon.host!r}: write an IPv4 address") from None
-    if not loopback and not allow_unsealed:
-        raise ConfigError(
-            f"daemon {daemon.name!r} has host {daemon.host!r}, but datagrams are not sealed yet, and only loopback "
-            "is safe without: write 127.0.0.1, or `allow_unsealed = true` on a network you trust"
-        )
-    if not 0 < daemon.port < 65_536:
-        raise ConfigError(f"daemon {daemon.name!r} has port {daemon.port}: write a free one, 1024 to 65535")
-    return host, daemon.port
-
-
-def _bound(daemon: DaemonConfig, address: Address) -> socket.socket:
-    bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
-    for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
-        bound.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER_BYTES)
-    with suppress(OSError):  # A refused port is a hint only: where the system cannot tell, timeouts must do.
-        bound.setsockopt(socket.IPPROTO_IP, _IP_RECVERR, 1)
-    try:
-        bound.bind(address)
-    except OSError as error:
-        bound.close()
-        raise ConfigError(
-            f"daemon {daemon.name!r} cannot listen on {address[0]} port {address[1]} ({error.strerror}): "
-            "is it running already? Stop that one, or give this one another port"
-        ) from error
-    return bound
+def _name(error: OSError) -> str:
+    return errno.errorcode.get(error.errno or 0, "unknown error")

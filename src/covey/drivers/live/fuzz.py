@@ -1,6 +1,6 @@
 """Wrong datagrams for a live cluster: noise, truncations, and good frames with bytes changed.
 
-In:        the cluster's configuration, a seed.  Out: datagrams, endless.
+In:        the cluster, its digest, a seed.  Out: datagrams, endless.
 Good frames come from a codec that speaks as one of the cluster's daemons, so that most reach the parsers behind it.
 """
 
@@ -36,14 +36,14 @@ from covey.protocol.wire.frames import (
 )
 
 
-def wrong_datagrams(cluster: Cluster, seed: int) -> Iterator[bytes]:
+def wrong_datagrams(cluster: Cluster, digest: int, seed: int) -> Iterator[bytes]:
     random = Random(seed)
     while True:
         kind = random.random()
         if kind < 0.2:
             yield random.randbytes(random.randrange(200))
             continue
-        data = bytearray(_frame(cluster, random))
+        data = bytearray(_frame(cluster, digest, random))
         if kind < 0.4:
             del data[random.randrange(len(data)) :]
         else:
@@ -52,10 +52,10 @@ def wrong_datagrams(cluster: Cluster, seed: int) -> Iterator[bytes]:
         yield bytes(data)
 
 
-def _frame(cluster: Cluster, random: Random) -> bytes:
+def _frame(cluster: Cluster, digest: int, random: Random) -> bytes:
     """A good frame of any kind, of a life and a view that never were."""
     life = Life(random.randrange(len(cluster.daemons)), random.randrange(1, 1 << 40))
-    return Codec(cluster.name, cluster.digest(), life).encode(_content(life, random))
+    return Codec(cluster.name, digest, life).encode(_content(life, random))
 
 
 def _content(life: Life, random: Random) -> Frame:
@@ -75,7 +75,9 @@ def _content(life: Life, random: Random) -> Frame:
             Join(alive, number, lives),
             NewMemb(view, lives),
             Refuse(view, number),
-            StateTrans(view, Declaration(view, Position(0, -1), 0, number, lives, (site,)), lives, bool(number % 2)),
+            StateTrans(
+                view, Declaration(view, Position(0, -1), 0, number, lives, (site,)), lives, 1, payload, bool(number % 2)
+            ),
             Want(view, ((0, 1, number),)),
             Done(view, bool(number % 2)),
             Goodbye(view, view),

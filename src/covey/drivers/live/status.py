@@ -6,13 +6,13 @@ Not here:  what is in the snapshot (the engine), how it is shown (cli/).
 
 from __future__ import annotations
 
-import json
 import os
 import socket
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from covey.config import Cluster
 from covey.errors import CoveyError
@@ -27,7 +27,7 @@ class NotRunningError(CoveyError):
 
 def socket_path(cluster: Cluster, name: str) -> Path:
     """Where a daemon of this cluster answers: short, private to the user, the same for everyone who has the file."""
-    directory = Path(tempfile.gettempdir()) / f"covey-{os.getuid()}"
+    directory = Path(os.environ.get("TMPDIR") or "/tmp") / f"covey-{os.getuid()}"
     directory.mkdir(mode=0o700, exist_ok=True)
     return directory / f"{cluster.digest():016x}-{name}"
 
@@ -55,7 +55,7 @@ class StatusSocket:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1024 * 1024)
             connection.setblocking(False)
             try:
-                connection.sendall(json.dumps(self._snapshot()).encode())
+                connection.sendall(msgspec.json.encode(self._snapshot()))
             except OSError:
                 return
 
@@ -71,7 +71,7 @@ def ask(path: Path) -> dict[str, Any]:
         try:
             connection.connect(str(path))
             return _decode(_read_all(connection))
-        except (OSError, ValueError) as error:
+        except (OSError, msgspec.DecodeError) as error:
             raise NotRunningError(str(error)) from None
 
 
@@ -83,5 +83,4 @@ def _read_all(connection: socket.socket) -> bytes:
 
 
 def _decode(data: bytes) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(data)
-    return answer
+    return msgspec.json.decode(data, type=dict[str, Any])

@@ -37,6 +37,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     sites: int | None = None
     daemons: int | None = None
     seconds: float | None = None
+    clients: int | None = None
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +53,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Submissions a second at each daemon."""
     final: str
     """How connectivity ends: whole, split, or one_way."""
+    clients: int
+    """Programs that use the daemons."""
 
 
 def draw(seed: int, asked: Asked, random: Random) -> Options:
@@ -67,6 +70,7 @@ def draw(seed: int, asked: Asked, random: Random) -> Options:
         seconds=asked.seconds if asked.seconds is not None else random.uniform(6.0, 9.0),
         rate_per_second=random.choice((6.0, 12.0, 20.0)) * (5 / max(5, len(cluster.daemons))),
         final=random.choice(("whole", "whole", "whole", "split", "one_way")),
+        clients=asked.clients if asked.clients is not None else random.choice((0, 0, 3)),
     )
 
 

@@ -16,6 +16,8 @@ class Probe(NamedTuple):
     """A reaction of the run, or a counter of the daemons."""
     floor: float
     meaning: str
+    clients: bool = False
+    """Only seen in runs with clients."""
 
 
 PROBES = (
@@ -28,6 +30,12 @@ PROBES = (
     Probe("one-way link seen", 0.20, "a member given up because it no longer hears us"),
     Probe("restart seen", 0.30, "a new incarnation of a known daemon"),
     Probe("older attempt dropped", 0.30, "a control packet of an older attempt counted and dropped"),
+    Probe("group merged after it shrank", 0.10, "a network view with strangers and without former members", True),
+    Probe("joined in a part", 0.10, "a join ordered while somebody is cut off", True),
+    Probe("disconnect during a change", 0.10, "a client leaves while daemons exchange what they hold", True),
+    Probe("name came back", 0.10, "a session under the name of an earlier one", True),
+    Probe("several groups across a merge", 0.10, "a message to several groups after the signal of a merge", True),
+    Probe("message begun again", 0.10, "a large message cut by the end of a view, stamped again in the next", True),
 )
 
 
@@ -39,8 +47,9 @@ def seen(result: Result) -> frozenset[str]:
 class Tally:
     """How many seeds hit each probe."""
 
-    def __init__(self) -> None:
+    def __init__(self, clients: bool = False) -> None:
         self.seeds = 0
+        self.probes = tuple(probe for probe in PROBES if clients or not probe.clients)
         self.hits = dict.fromkeys((probe.name for probe in PROBES), 0)
 
     def add(self, hit: Iterable[str]) -> None:
@@ -52,4 +61,4 @@ class Tally:
         return self.hits[probe.name] / self.seeds if self.seeds else 0.0
 
     def below_floor(self) -> list[Probe]:
-        return [probe for probe in PROBES if self.share(probe) < probe.floor]
+        return [probe for probe in self.probes if self.share(probe) < probe.floor]

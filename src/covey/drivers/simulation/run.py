@@ -15,8 +15,10 @@ from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
 from .checkers import Verdict, check
+from .clients import Program
 from .faults import MS, SECOND, Faults
 from .options import Asked, Options, draw
+from .streams import Streams
 from .workload import Workload
 from .world import World
 
@@ -62,23 +64,42 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     if random.random() < 0.2:
         flooded = random.randrange(len(options.cluster.daemons))
         world.at(int(random.uniform(0.1, options.seconds) * SECOND), partial(workload.flood, flooded))
+    programs = _programs(world, random, options.clients, f"seed-{seed}", sink)
     world.play(faults.split_and_merge(int(random.uniform(0.5, 2.0) * SECOND)))
     world.play(faults.trouble())
     world.run_until(int(options.seconds * SECOND))
     while not {"partition", "merge"} <= faults.reactions and world.now < 30 * SECOND:
         world.run_until(world.now + 100 * MS)
     workload.running = False
+    for program in programs:
+        program.running = False
     faults.finish(options.final)
     _calm(world)
+    for program in programs:
+        program.read_again()
     _settle(world, SETTLED_US)
     workload.one_of_each()
+    for program in programs:
+        program.last_words()
     if _settle(world, _longest_silence(world)):
         for node in world.living():
             # Whoever still has something to send is not at rest, however silent: without an `end` row S15 names it.
             if not node.engine.snapshot(0)["waiting_bytes"]:
                 node.recorder.event("end", world.time_ns)
+        for program in programs:
+            program.end()
     world.close()
     return world, options, faults.reactions
+
+
+def _programs(world: World, random: Random, count: int, run: str, sink: Sink) -> list[Program]:
+    if not count:
+        return []
+    streams = Streams(world, random)
+    programs = [Program(world, streams, random, f"p{number}", run, sink) for number in range(count)]
+    for program in programs:
+        world.play(program.script())
+    return programs
 
 
 def _calm(world: World) -> None:

@@ -40,6 +40,8 @@ class World:
         self.nodes: dict[int, Node] = {}
         self.count = Count()
         self.watchers: list[Watch] = []
+        self.on_client_effect: Watch = lambda _node, _effect: None
+        self.on_end: Callable[[Node, bool], None] = lambda _node, _orderly: None
         self.check_invariants = True
         self.ports_refuse = False
         self.changed_at = 0
@@ -96,10 +98,11 @@ class World:
         if not node.alive:
             return
         node.recorder.event("crash", self.time_ns, self._steps, cause=why)
-        self._end(node)
+        self._end(node, orderly=False)
 
-    def _end(self, node: Node) -> None:
+    def _end(self, node: Node, *, orderly: bool) -> None:
         node.alive = False
+        self.on_end(node, orderly)
         self.network.forget(node.rank)
         for name, amount in node.engine.kit.count.items():
             self.count.add(name, amount)
@@ -116,8 +119,18 @@ class World:
     def give(self, rank: int, one: Input) -> None:
         """An input that does not come from the network."""
         node = self.nodes.get(rank)
-        if node is not None and node.alive and node.take(one):
+        if node is not None:
+            self.give_to(node, one)
+
+    def give_to(self, node: Node, one: Input) -> None:
+        """To this life of a daemon, if it lives."""
+        if node.alive and node.take(one):
             self._wake(node, self.now + 1)
+
+    def look_at_deadline(self, node: Node) -> None:
+        """Pulling may have moved a deadline."""
+        if node.alive:
+            self._schedule_deadline(node)
 
     # --- stepping
 
@@ -183,8 +196,9 @@ class World:
         if isinstance(effect, Send | Refused):
             return
         self.changed_at = self.now
+        self.on_client_effect(node, effect)
         if isinstance(effect, Stopped):
-            self._end(node)
+            self._end(node, orderly=True)
         if isinstance(effect, Entered | Installed):
             for watch in self.watchers:
                 watch(node, effect)

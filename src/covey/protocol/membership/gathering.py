@@ -38,7 +38,7 @@ def to_propose(hearing: Hearing, base: Iterable[Life], excluded: Collection[int]
     chosen = [life.rank for life in base]
     for rank in sorted(hearing.peers):
         peer = hearing.peers[rank]
-        if rank > me and rank not in excluded and _is_free(peer) and peer.alive.leader in (-1, me, rank):
+        if rank > me and rank not in excluded and _is_free(peer) and _waits_for(hearing, peer, me):
             _add_if_mutual(near, chosen, [rank])
     for ring in _working_views(hearing):
         if min(ring) > me and not set(ring) & set(excluded):
@@ -50,6 +50,15 @@ def to_propose(hearing: Hearing, base: Iterable[Life], excluded: Collection[int]
 
 def _is_free(peer: Peer) -> bool:
     return not peer.alive.active and STATES[peer.alive.state] in _FREE
+
+
+def _waits_for(hearing: Hearing, peer: Peer, me: int) -> bool:
+    """It waits for nobody else; or for one who waits for us, and will not propose."""
+    leader = peer.alive.leader
+    if leader in (-1, me, peer.life.rank):
+        return True
+    other = hearing.peers.get(leader)
+    return other is not None and other.alive.leader == me
 
 
 def _add_if_mutual(near: Mapping[int, frozenset[int]], chosen: list[int], more: list[int]) -> None:

@@ -60,9 +60,9 @@ class Order:
         if self.frozen or log is None or not log.add(bundle):
             self._count.add("bundle dropped: known or too late")
             return []
-        if not self._enter(bundle):
+        if not self._enter(bundle) or not may_come_early(bundle):
             return []
-        if not may_come_early(bundle) or (self.hold_early and bundle.origin != self._me):
+        if self.hold_early and bundle.origin != self._me:
             return []
         return self._early(bundle)
 
@@ -184,9 +184,10 @@ class Order:
         return True
 
     def _session(self, bundle: Bundle) -> SessionOrder:
-        session = self._sessions.get(bundle.key)
+        key = bundle.key
+        session = self._sessions.get(key)
         if session is None:
-            session = self._sessions[bundle.key] = SessionOrder()
+            session = self._sessions[key] = SessionOrder()
         return session
 
     def _first(self) -> Bundle | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covey.protocol.values import Bundle, Count
+from covey.protocol.values import Bundle, Count, Payload
 from covey.protocol.wire.codec import CHUNK_OVERHEAD, read_bundle
 from covey.protocol.wire.frames import Chunk
 
@@ -21,13 +21,17 @@ class Packer:
             return len(self.packets)
         return len(self.packets) + self._pieces(size)
 
-    def add(self, site: int, number: int, data: bytes) -> None:
-        if len(data) + CHUNK_OVERHEAD <= self._room:
-            self.packets[-1].append(Chunk(site, number, 0, 1, data))
-            self._room -= len(data) + CHUNK_OVERHEAD
+    def add(self, site: int, number: int, parts: tuple[Payload, ...]) -> None:
+        """The encoding of a bundle, in parts: copied only when it must be cut."""
+        length, size = sum(map(len, parts)), self._limit - CHUNK_OVERHEAD
+        if length <= size:
+            if length + CHUNK_OVERHEAD > self._room:
+                self.packets.append([])
+                self._room = self._limit
+            self.packets[-1].append(Chunk(site, number, 0, 1, parts))
+            self._room -= length + CHUNK_OVERHEAD
             return
-        pieces, size = self._pieces(len(data)), self._limit - CHUNK_OVERHEAD
-        view = memoryview(data)
+        pieces, view = self._pieces(length), memoryview(b"".join(parts))
         for piece in range(pieces):
             part = view[piece * size : (piece + 1) * size]
             self.packets.append([Chunk(site, number, piece, pieces, part)])
@@ -49,7 +53,7 @@ class Reassembly:
     def add(self, chunk: Chunk) -> Bundle | None:
         """The bundle, if this piece completes it."""
         if chunk.pieces == 1:
-            return read_bundle(memoryview(chunk.data))
+            return read_bundle(memoryview(_joined(chunk)))
         if self._pieces >= self._pieces_max:
             self._count.add("piece dropped: too many incomplete bundles")
             return None
@@ -60,4 +64,8 @@ class Reassembly:
             return None
         del self._parts[chunk.site, chunk.number]
         self._pieces -= len(parts)
-        return read_bundle(memoryview(b"".join(parts[piece].data for piece in sorted(parts))))
+        return read_bundle(memoryview(b"".join(_joined(parts[piece]) for piece in sorted(parts))))
+
+
+def _joined(chunk: Chunk) -> Payload:
+    return b"".join(chunk.data) if isinstance(chunk.data, tuple) else chunk.data

@@ -1,9 +1,13 @@
 """What waits to be stamped at this daemon, bounded in bytes, cut into bundles as it is taken.
 
-A message stays in the queue until its last fragment is stamped: if the view ends before, it starts again from its first
-fragment in the next view (PROTOCOL §5.3), and the others drop the incomplete one.
+Each session has its own line, first in first out. Sessions of equal priority take turns; a session of higher priority
+goes before all lower ones, except that a priority which was passed over `PASSED_OVER_MAX` times has a turn. So priority
+orders sessions against each other and never messages inside a session, and nobody waits for ever.
 
-Invariant: Q1 the bytes waiting never exceed the bound.
+A message stays in the queue until its last fragment is stamped, and is finished before another begins. If the view ends
+before, it starts again from its first fragment in the next view (PROTOCOL §5.3); the others drop the incomplete one.
+
+Invariant: Q1 the bytes waiting never exceed the bound, but for one message and for what the daemon itself must say.
 """
 
 from __future__ import annotations
@@ -11,14 +15,31 @@ from __future__ import annotations
 from collections import deque
 
 from covey.ids import Life
-from covey.protocol.values import Bundle, Payload, Service
+from covey.protocol.values import Bundle, Kind, Payload, Service
+
+PRIORITIES = 3
+PASSED_OVER_MAX = 8
+"""Messages of other priorities that may go first while one waits."""
 
 
 class Waiting:
     """One submission in the queue."""
 
+    __slots__ = (
+        "count", "flags", "groups", "kind", "payload", "priority", "service", "session", "session_seq", "taken",
+    )  # fmt: skip
+
     def __init__(
-        self, session: int, session_seq: int, count: int, service: Service, groups: tuple[str, ...], payload: Payload
+        self,
+        session: int,
+        session_seq: int,
+        count: int,
+        service: Service,
+        groups: tuple[str, ...],
+        payload: Payload,
+        kind: Kind = Kind.RAW,
+        flags: int = 0,
+        priority: int = 1,
     ) -> None:
         self.session = session
         self.session_seq = session_seq
@@ -26,6 +47,9 @@ class Waiting:
         self.service = service
         self.groups = groups
         self.payload = payload
+        self.kind = kind
+        self.flags = flags
+        self.priority = priority
         self.taken = 0  # Fragments already stamped in this view.
 
 
@@ -39,59 +63,122 @@ class SubmitQueue:
         self._site = site
         self._bytes_max = bytes_max
         self._bundle_bytes = bundle_bytes
-        self._waiting: deque[Waiting] = deque()
+        self._lines: dict[int, deque[Waiting]] = {}
+        self._turns: tuple[deque[int], ...] = tuple(deque() for _ in range(PRIORITIES))
+        self._next: Waiting | None = None
+        self._priority = 0  # Whose turn `_next` is.
+        self._passed_over = [0] * PRIORITIES
         self._places: dict[int, int] = {}
+        self._bytes_of: dict[int, int] = {}
+        self._length = 0
         self.bytes_waiting = 0
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return self._length
 
     def has_room(self, payload: Payload) -> bool:
-        return self.bytes_waiting + _cost(payload) <= self._bytes_max or not self._waiting
+        return self.bytes_waiting + _cost(payload) <= self._bytes_max or not self._length
+
+    def bytes_of(self, session: int) -> int:
+        """How much of one session waits."""
+        return self._bytes_of.get(session, 0)
 
     def put(self, waiting: Waiting) -> None:
-        self._waiting.append(waiting)
-        self.bytes_waiting += _cost(waiting.payload)
+        line = self._lines.get(waiting.session)
+        if line is None:
+            line = self._lines[waiting.session] = deque()
+            self._turns[waiting.priority].append(waiting.session)
+        line.append(waiting)
+        if self._next is not None and self._next.taken == 0:
+            self._next = None  # Whoever comes now may go first.
+        self._length += 1
+        cost = _cost(waiting.payload)
+        self.bytes_waiting += cost
+        self._bytes_of[waiting.session] = self._bytes_of.get(waiting.session, 0) + cost
 
     def peek_size(self) -> int:
         """Payload bytes of the next bundle, or 0 if nothing waits."""
-        if not self._waiting:
+        waiting = self._peek()
+        if waiting is None:
             return 0
-        waiting = self._waiting[0]
         return max(1, min(self._bundle_bytes, len(waiting.payload) - waiting.taken * self._bundle_bytes))
 
     def next_service(self) -> Service | None:
         """What the next bundle asks for, or None if nothing waits."""
-        return self._waiting[0].service if self._waiting else None
+        waiting = self._peek()
+        return None if waiting is None else waiting.service
 
     def take(self, number: int, stamp: int) -> tuple[Bundle, Payload | None]:
         """The next bundle, stamped; with the whole payload when it completes its message."""
-        waiting = self._waiting[0]
+        waiting = self._peek()
+        assert waiting is not None
         size = self._bundle_bytes
         fragments = max(1, -(-len(waiting.payload) // size))
         part = waiting.payload[waiting.taken * size : (waiting.taken + 1) * size]
         place = self._places[waiting.session] = self._places.get(waiting.session, 0) + 1
         bundle = Bundle(
             self._site, number, stamp, self._me, waiting.session, waiting.session_seq, waiting.count, place,
-            waiting.service, waiting.taken, fragments, waiting.groups, part,
+            waiting.service, waiting.taken, fragments, waiting.groups, part, waiting.kind, waiting.flags,
         )  # fmt: skip
         waiting.taken += 1
         if waiting.taken < fragments:
             return bundle, None
-        self._waiting.popleft()
-        self.bytes_waiting -= _cost(waiting.payload)
+        self._done(waiting)
         return bundle, waiting.payload
 
-    def start_view(self) -> None:
-        """Places count anew, and a message of which only some fragments were stamped starts again."""
+    def start_view(self) -> bool:
+        """Places count anew; a message of which only some fragments were stamped starts again: whether there is one."""
         self._places.clear()
-        if self._waiting:
-            self._waiting[0].taken = 0
+        again = self._next is not None and self._next.taken > 0
+        if self._next is not None:
+            self._next.taken = 0
+        return again
 
     def check(self) -> None:
-        assert self.bytes_waiting == sum(_cost(waiting.payload) for waiting in self._waiting)
-        assert self.bytes_waiting <= self._bytes_max or len(self._waiting) == 1, "Q1"
-        assert all(waiting.taken == 0 for waiting in list(self._waiting)[1:])
+        waiting = [one for line in self._lines.values() for one in line]
+        assert self._length == len(waiting)
+        assert self.bytes_waiting == sum(_cost(one.payload) for one in waiting) == sum(self._bytes_of.values())
+        said = sum(_cost(one.payload) for one in waiting if one.kind > Kind.MESSAGES)
+        assert self.bytes_waiting - said <= self._bytes_max or len(waiting) - said <= 1, "Q1"
+        assert all(one.taken == 0 or one is self._next for one in waiting)
+
+    # --- whose turn it is
+
+    def _peek(self) -> Waiting | None:
+        if self._next is None and self._length:
+            self._priority = self._choose()
+            self._next = self._lines[self._turns[self._priority][0]][0]
+        return self._next
+
+    def _choose(self) -> int:
+        """The priority to serve next."""
+        waiting = [priority for priority, turns in enumerate(self._turns) if turns]
+        longest = max(waiting, key=lambda priority: self._passed_over[priority])
+        return longest if self._passed_over[longest] >= PASSED_OVER_MAX else waiting[0]
+
+    def _done(self, waiting: Waiting) -> None:
+        self._next = None
+        for priority, turns in enumerate(self._turns):
+            self._passed_over[priority] = self._passed_over[priority] + 1 if turns else 0
+        self._passed_over[self._priority] = 0
+        turns, line = self._turns[self._priority], self._lines[waiting.session]
+        line.popleft()
+        turns.popleft()
+        if line:
+            turns.append(waiting.session)
+        else:
+            del self._lines[waiting.session]
+        self._count_out(waiting)
+
+    def _count_out(self, waiting: Waiting) -> None:
+        self._length -= 1
+        cost = _cost(waiting.payload)
+        self.bytes_waiting -= cost
+        left = self._bytes_of[waiting.session] - cost
+        if left:
+            self._bytes_of[waiting.session] = left
+        else:
+            del self._bytes_of[waiting.session]
 
 
 def _cost(payload: Payload) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from covey.ids import Life
-from covey.protocol.values import Bundle, Payload, Service, SessionKey
+from covey.protocol.values import Bundle, Kind, Payload, Service, SessionKey
 
 WINDOW = 64
 SESSIONS_MAX = 100_000
@@ -18,10 +18,20 @@ class UnreliableStreams:
         self._sent: dict[int, int] = {}
         self._seen: dict[SessionKey, tuple[int, int]] = {}
 
-    def make(self, session: int, session_seq: int, count: int, groups: tuple[str, ...], payload: Payload) -> Bundle:
+    def make(
+        self,
+        session: int,
+        session_seq: int,
+        count: int,
+        groups: tuple[str, ...],
+        payload: Payload,
+        kind: Kind = Kind.RAW,
+        flags: int = 0,
+    ) -> Bundle:
         place = self._sent[session] = self._sent.get(session, 0) + 1
         return Bundle(
-            0, 0, 0, self._me, session, session_seq, count, place, Service.UNRELIABLE, 0, 1, groups, payload
+            0, 0, 0, self._me, session, session_seq, count, place, Service.UNRELIABLE, 0, 1, groups, payload, kind,
+            flags,
         )  # fmt: skip
 
     def is_new(self, bundle: Bundle) -> bool:

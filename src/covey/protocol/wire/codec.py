@@ -13,7 +13,7 @@ import msgspec
 
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
-from covey.protocol.values import Bundle, Payload, Service
+from covey.protocol.values import Bundle, Kind, Payload, Service
 
 from .frames import (
     Alive,
@@ -24,6 +24,7 @@ from .frames import (
     Done,
     Frame,
     Goodbye,
+    GroupPart,
     Hurry,
     Join,
     NewMemb,
@@ -34,6 +35,7 @@ from .frames import (
     Token,
     Unreliable,
     Want,
+    WantGroups,
 )
 
 MAGIC: Final = b"Cv"
@@ -52,17 +54,21 @@ _CONTROL: Final[tuple[type[Control], ...]] = (
     Parked,
     Hurry,
     Announce,
+    WantGroups,
+    GroupPart,
 )
 _KIND: Final = {frame: kind for kind, frame in enumerate(_CONTROL, start=1)}
 _DECODERS: Final = {kind: msgspec.msgpack.Decoder(frame) for frame, kind in _KIND.items()}
 _DATA, _RESEND, _UNRELIABLE = 32, 33, 34
+_SERVICES: Final = tuple(Service)
+_KINDS: Final = tuple(Kind)
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 _SENDER = struct.Struct("<BHQ")
 _BALLOT = struct.Struct("<QHQ")
 _PACKET = struct.Struct("<QQH")
 _CHUNK = struct.Struct("<HQHHI")
-_BUNDLE = struct.Struct("<HQQHQIQIQBIIBI")
+_BUNDLE = struct.Struct("<HQQHQIQIQBIIBBBI")
 _LENGTH = struct.Struct("<H")
 _COUNT = struct.Struct("<H")
 
@@ -151,7 +157,7 @@ def bundle_parts(bundle: Bundle) -> list[Payload]:
     groups = [group.encode() for group in b.groups]
     head = _BUNDLE.pack(
         b.site, b.number, b.stamp, b.origin.rank, b.origin.boot, b.session, b.session_seq, b.count, b.place, b.service,
-        b.fragment, b.fragments, len(groups), len(b.payload),
+        b.fragment, b.fragments, b.kind, b.flags, len(groups), len(b.payload),
     )  # fmt: skip
     return [head, *(_LENGTH.pack(len(group)) + group for group in groups), b.payload]
 
@@ -174,19 +180,21 @@ def read_bundle(body: memoryview) -> Bundle:
 def _read_bundle(body: memoryview) -> tuple[Bundle, int]:
     (
         site, number, stamp, rank, boot, session, session_seq, count, place, service, fragment, fragments,
-        groups, length,
+        kind, flags, groups, length,
     ) = _BUNDLE.unpack_from(body)  # fmt: skip
     at = _BUNDLE.size
     names = []
     for _ in range(groups):
         (size,) = _LENGTH.unpack_from(body, at)
-        names.append(bytes(body[at + 2 : at + 2 + size]).decode())
+        names.append(str(body[at + 2 : at + 2 + size], "utf-8"))
         at += 2 + size
     if at + length > len(body) or not 0 <= fragment < fragments or count < 1:
         raise FrameError("malformed bundle", f"number {number} of site {site}")
+    if service >= len(_SERVICES) or kind >= len(_KINDS):
+        raise FrameError("malformed bundle", f"service {service}, kind {kind}")
     return Bundle(
-        site, number, stamp, Life(rank, boot), session, session_seq, count, place, Service(service), fragment,
-        fragments, tuple(names), body[at : at + length],
+        site, number, stamp, Life(rank, boot), session, session_seq, count, place, _SERVICES[service], fragment,
+        fragments, tuple(names), body[at : at + length], _KINDS[kind], flags,
     ), at + length  # fmt: skip
 
 
@@ -204,8 +212,9 @@ def _read_bundles(body: memoryview, count: int) -> tuple[Bundle, ...]:
 def _data_parts(frame: Data) -> list[Payload]:
     parts: list[Payload] = [_BALLOT.pack(*frame.view), _PACKET.pack(frame.turn, frame.packet_seq, len(frame.chunks))]
     for chunk in frame.chunks:
-        parts.append(_CHUNK.pack(chunk.site, chunk.number, chunk.piece, chunk.pieces, len(chunk.data)))
-        parts.append(chunk.data)
+        data = chunk.data if isinstance(chunk.data, tuple) else (chunk.data,)
+        parts.append(_CHUNK.pack(chunk.site, chunk.number, chunk.piece, chunk.pieces, sum(map(len, data))))
+        parts += data
     return parts
 
 

@@ -13,7 +13,7 @@ from msgspec import Meta
 from covey.config import DAEMONS_MAX
 from covey.config import FRAME_ITEMS_MAX as REQUESTS_MAX
 from covey.ids import Ballot, Life, Natural, Rank
-from covey.protocol.values import Bundle, Declaration, Stamp
+from covey.protocol.values import Bundle, Declaration, Payload, Stamp
 
 Lives = Annotated[tuple[Life, ...], Meta(max_length=DAEMONS_MAX)]
 
@@ -78,6 +78,9 @@ class StateTrans(Control, frozen=True):
     attempt: Ballot
     declaration: Declaration
     have: Lives
+    group_parts: Annotated[int, Meta(ge=0, le=65_535)]
+    """In how many parts the sender tells what its sessions have joined; those from other views need them all."""
+    first_part: bytes
     progress: bool
     """Said again because the sender has received resent bundles since it last said so: give the attempt more time."""
 
@@ -87,6 +90,21 @@ class Want(Control, frozen=True):
 
     attempt: Ballot
     ranges: Annotated[tuple[tuple[Natural, Natural, Natural], ...], Meta(max_length=REQUESTS_MAX)]
+
+
+class WantGroups(Control, frozen=True):
+    """Send me these parts of what your sessions have joined."""
+
+    attempt: Ballot
+    parts: Annotated[tuple[Natural, ...], Meta(max_length=REQUESTS_MAX)]
+
+
+class GroupPart(Control, frozen=True):
+    """One part of what my sessions have joined."""
+
+    attempt: Ballot
+    part: Natural
+    data: bytes
 
 
 class Done(Control, frozen=True):
@@ -168,7 +186,8 @@ class Chunk(NamedTuple):
     number: Natural
     piece: int
     pieces: int
-    data: bytes | memoryview
+    data: Payload | tuple[Payload, ...]
+    """One run of bytes when it comes from a datagram; in parts when it goes into one."""
 
 
 class Data(NamedTuple):
@@ -201,6 +220,8 @@ Frame = (
     | Refuse
     | StateTrans
     | Want
+    | WantGroups
+    | GroupPart
     | Done
     | Goodbye
     | Token

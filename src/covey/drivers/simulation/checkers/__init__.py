@@ -1,7 +1,8 @@
-"""The checkers of level S: one function per guarantee, judging daemons by their trace rows alone.
+"""The checkers: one function per guarantee and level, judging daemons and clients by their trace rows alone.
 
-`check(rows)` judges a trace: every run by itself, the verdicts added up. `CHECKERS` names the functions, in the order
-of the guarantees; each takes the History of one run.
+`check(rows)` judges a trace: every run by itself, at level S and at level C, and adds the verdicts up. The process of
+a violation tells its level: a client's has an @. `DAEMON_CHECKERS` names the functions of level S, each of which takes
+the History of one run; those of level C are in `clients`. `CHECKERS` is all guarantees that have a checker, in order.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from covey.drivers.simulation.checkers import delivery, membership, services
+from covey.drivers.simulation.checkers import clients, delivery, membership, services
 from covey.drivers.simulation.checkers.history import History
 from covey.drivers.simulation.checkers.verdict import VIOLATIONS_KEPT, Verdict, Violation, summed
 from covey.trace.record import Row
 
-__all__ = ["CHECKERS", "VIOLATIONS_KEPT", "History", "Verdict", "Violation", "check"]
+__all__ = ["CHECKERS", "DAEMON_CHECKERS", "VIOLATIONS_KEPT", "History", "Verdict", "Violation", "check"]
 
-CHECKERS: Final[dict[str, Callable[[History], Verdict]]] = {
+DAEMON_CHECKERS: Final[dict[str, Callable[[History], Verdict]]] = {
     "S1": membership.initial_view,
     "S2": membership.self_inclusion,
     "S3": membership.local_monotonicity,
@@ -42,6 +43,8 @@ CHECKERS: Final[dict[str, Callable[[History], Verdict]]] = {
     "M7": services.mixing,
 }
 
+CHECKERS: Final[tuple[str, ...]] = tuple(dict.fromkeys([*DAEMON_CHECKERS, *clients.CHECKERS]))
+
 
 def check(rows: Iterable[Row]) -> list[Verdict]:
     """One verdict per guarantee, in the order of CHECKERS."""
@@ -50,7 +53,15 @@ def check(rows: Iterable[Row]) -> list[Verdict]:
         by_run[row.run].append(row)
     verdicts: dict[str, list[Verdict]] = {guarantee: [] for guarantee in CHECKERS}
     for run, rows_of_run in by_run.items():
-        history = History(run, rows_of_run)
-        for guarantee, checker in CHECKERS.items():
-            verdicts[guarantee].append(checker(history))
+        for verdict in _check_run(run, rows_of_run):
+            verdicts[verdict.guarantee].append(verdict)
     return [summed(guarantee, verdicts[guarantee]) for guarantee in CHECKERS]
+
+
+def _check_run(run: str, rows: list[Row]) -> list[Verdict]:
+    history = History(run, rows)
+    verdicts = [checker(history) for checker in DAEMON_CHECKERS.values()]
+    if any(row.level == "C" for row in rows):
+        client_history = clients.ClientHistory(run, rows, history)
+        verdicts += [checker(client_history) for checker in clients.CHECKERS.values()]
+    return verdicts

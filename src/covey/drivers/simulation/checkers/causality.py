@@ -12,9 +12,21 @@ reliable or stronger carry the past on: an unreliable message has no stamp, so i
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from covey.drivers.simulation.checkers.lives import RELIABLE, Life, Message
+from covey.drivers.simulation.checkers.lives import RELIABLE, Message
+
+
+class Witness(Protocol):
+    """A process of any level that sent and delivered messages."""
+
+    @property
+    def process(self) -> str: ...
+
+    @property
+    def traffic(self) -> Sequence[tuple[bool, Message]]: ...
 
 
 @dataclass(slots=True)
@@ -25,14 +37,14 @@ class Causality:
     circles: list[tuple[str, Message]] = field(default_factory=list)
 
 
-def causality_of(lives: dict[str, Life]) -> Causality:
+def causality_of(lives: Mapping[str, Witness]) -> Causality:
     return _Replay(lives).run()
 
 
 class _Replay:
     """Plays all histories at once: a delivery waits until its message has been sent."""
 
-    def __init__(self, lives: dict[str, Life]) -> None:
+    def __init__(self, lives: Mapping[str, Witness]) -> None:
         self.lives = lives
         self.result = Causality()
         # What each process knows so far, and how far its traffic has been played.
@@ -46,7 +58,7 @@ class _Replay:
             self._advance(self.lives[self.ready.pop()])
         return self.result
 
-    def _advance(self, life: Life) -> None:
+    def _advance(self, life: Witness) -> None:
         past, process = self.result.past, life.process
         known = self.known[process]
         for position in range(self.position[process], len(life.traffic)):

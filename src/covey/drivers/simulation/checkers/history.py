@@ -24,18 +24,18 @@ from covey.drivers.simulation.checkers.lives import (
     collect_messages,
     split_into_lives,
 )
-from covey.trace.record import SERVICES, Row
+from covey.drivers.simulation.checkers.sets import MessageSets, union_by
+from covey.trace.record import Row
 
 
-class History:
+class History(MessageSets[Message]):
     """Everything the checkers ask of one run."""
 
     def __init__(self, run: str, rows: Iterable[Row]) -> None:
         self.run = run
         self.lives = split_into_lives(rows)
         self.messages, self.repeated_sends = collect_messages(self.lives.values())
-        # The message of each bit, in all sets of messages of this run.
-        self.by_bit = assign_bits(self.messages.values())
+        super().__init__(assign_bits(self.messages.values()))
         for life in self.lives.values():
             Walk(life, self.messages).walk()
         self._together: dict[tuple[str, str, str], int] = {}
@@ -64,18 +64,18 @@ class History:
     @cached_property
     def view_sets(self) -> dict[str, int]:
         """The messages stamped in each view."""
-        return _union_by((message.order_view, message.bit) for message in self.messages.values())
+        return union_by((message.order_view, message.bit) for message in self.messages.values())
 
     @cached_property
     def origin_sets(self) -> dict[str, int]:
         """The messages sent by each daemon."""
-        return _union_by((message.origin, message.bit) for message in self.messages.values())
+        return union_by((message.origin, message.bit) for message in self.messages.values())
 
     @cached_property
     def delivered_in(self) -> dict[str, int]:
         """The messages that any process delivered in each view."""
         stays = (stay for life in self.lives.values() for stay in life.stays)
-        return _union_by((stay.view, stay.delivered) for stay in stays)
+        return union_by((stay.view, stay.delivered) for stay in stays)
 
     @cached_property
     def earlier_in_session(self) -> dict[str, int]:
@@ -100,7 +100,7 @@ class History:
     def _stamped_while_together(self, process: str, origin: str, view: str) -> int:
         stamped = self.view_sets.get(view, 0)
         here, there = self.lives[process].stay_in(view), self.lives[origin].stay_in(view)
-        while here is not None and there is not None and _came_together(here, there):
+        while here is not None and there is not None and came_together(here, there):
             here, there = here.previous, there.previous
             stamped |= self.view_sets.get(here.view, 0) if here is not None else 0
         return stamped
@@ -114,31 +114,6 @@ class History:
         """Witnesses, and those who left this view alive for a later one: what became of them later is no excuse."""
         known = (self.lives[process] for process in sorted(processes) if process in self.lives)
         return [life for life in known if (life.ended and not life.excused) or life.left_alive(view)]
-
-    def at_least(self, strength: int) -> int:
-        """The messages of this service or a stronger one."""
-        return self._strength_sets[strength]
-
-    @cached_property
-    def _strength_sets(self) -> list[int]:
-        exact = _union_by((SERVICES[message.strength], message.bit) for message in self.messages.values())
-        sets = [exact.get(service, 0) for service in SERVICES]
-        for strength in reversed(range(len(sets) - 1)):
-            sets[strength] |= sets[strength + 1]
-        return sets
-
-    def members_of(self, bits: int) -> Iterator[Message]:
-        """The messages of a set, in the order of their bits."""
-        while bits:
-            lowest = bits & -bits
-            yield self.by_bit[lowest.bit_length() - 1]
-            bits ^= lowest
-
-    def names(self, bits: int, limit: int = 3) -> str:
-        """A set of messages for people: the first few by name, the rest as a number."""
-        total = bits.bit_count()
-        shown = [message.name for message, _ in zip(self.members_of(bits), range(limit), strict=False)]
-        return ", ".join(shown) + (f" and {total - limit} more" if total > limit else "")
 
 
 def _comovers_into(stays: list[Stay]) -> Iterator[list[Stay]]:
@@ -157,7 +132,7 @@ def _comovers_into(stays: list[Stay]) -> Iterator[list[Stay]]:
                 yield [stay.previous for stay in movers if stay.previous is not None]
 
 
-def _came_together(here: Stay, there: Stay) -> bool:
+def came_together(here: Stay, there: Stay) -> bool:
     """Both came to this view from the same one, each in the transitional set of the other."""
     return (
         here.previous is not None
@@ -166,11 +141,3 @@ def _came_together(here: Stay, there: Stay) -> bool:
         and there.process in here.transitional
         and here.process in there.transitional
     )
-
-
-def _union_by(pairs: Iterable[tuple[str | None, int]]) -> dict[str, int]:
-    unions: dict[str, int] = defaultdict(int)
-    for name, bits in pairs:
-        if name is not None:
-            unions[name] |= bits
-    return dict(unions)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Final
+from typing import Final, TypeVar
 
 from covey.trace.record import SERVICES, Row
 
@@ -49,6 +49,9 @@ class Message:
     @property
     def sent_in(self) -> str | None:
         return self.send.view if self.send is not None else None
+
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 
 @dataclass(slots=True, eq=False)
@@ -170,7 +173,7 @@ def _message_of(row: Row) -> Message:
     )
 
 
-def assign_bits(messages: Iterable[Message]) -> list[Message]:
+def assign_bits(messages: Iterable[AnyMessage]) -> list[AnyMessage]:
     """View by view, and inside a view in the order of the keys: the masks of services.py rely on it."""
     ordered = sorted(messages, key=lambda message: (message.order_view or "", message.key or (), message.name))
     for number, message in enumerate(ordered):

@@ -33,7 +33,7 @@ class Verdict(msgspec.Struct, frozen=True):
     guarantee: str
     premises: int
     violations: list[Violation]
-    # All violations found; `violations` keeps only the first VIOLATIONS_KEPT of each run.
+    # All violations found; `violations` keeps only the first VIOLATIONS_KEPT of each run and level.
     violation_count: int
 
     @property

@@ -1,0 +1,79 @@
+"""What a session is, however it waits: its names, its stream, what was read and not taken.
+
+In:        a plan, and the stream of an open session; another one after a reconnection.
+Out:       who we are; the protocol to speak to, or an error that says why there is none.
+Not here:  waiting (session.py, blocking.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from covey.errors import ConnectError, SessionOverError
+
+from .events import Event, Failure, Reconnected
+from .inbox import Inbox
+from .plan import Plan
+from .protocol import ClientProtocol
+from .stream import Stream
+
+
+class SessionBase:
+    def __init__(self, plan: Plan, stream: Stream, events: list[Event], place: int) -> None:
+        self._plan = plan
+        self._stream = stream
+        self._place = place
+        """Of the address in the plan that we are connected to."""
+        self._inbox = Inbox()
+        self._inbox.put(events, 0)
+        self._is_final = False
+        """There will be no other stream."""
+
+    @property
+    def name(self) -> str:
+        """Who we are to others: `alice@a`. Private messages to us go there."""
+        return self._stream.protocol.name
+
+    @property
+    def process(self) -> str:
+        """Who we are for ever: `alice@a:7.3`."""
+        return self._stream.protocol.process or ""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups we have asked to be in, in that order."""
+        return self._stream.protocol.groups
+
+    @property
+    def views(self) -> Mapping[str, str]:
+        """The id of the last view of each group, as far as it has been read from the daemon."""
+        return self._stream.protocol.views
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something can be sent now."""
+        return self._stream.protocol.is_open and not self._stream.is_broken
+
+    def _speak(self) -> ClientProtocol:
+        if self._stream.is_broken or self._stream.at_end:
+            raise self._over()
+        return self._stream.protocol
+
+    def _over(self) -> SessionOverError:
+        if self._may_reconnect:
+            return SessionOverError("the connection is lost: go on reading events, and send again after Reconnected")
+        reason = self._stream.protocol.end or "the connection broke"
+        return SessionOverError(f"the session has ended ({reason}): connect again")
+
+    @property
+    def _may_reconnect(self) -> bool:
+        return self._plan.reconnects and not self._is_final
+
+    def _reconnected(self, stream: Stream, events: list[Event], place: int) -> None:
+        self._stream = stream
+        self._place = place
+        self._inbox.put([Reconnected(self.process, self.name), *events], 0)
+
+    def _not_reconnected(self, error: ConnectError) -> None:
+        self._is_final = True
+        self._inbox.put([Failure("reconnect", str(error))], 0)

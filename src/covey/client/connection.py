@@ -1,0 +1,86 @@
+"""`covey.connect`: the door for asyncio programs.
+
+In:        a name, where to find a daemon, how to be treated.
+Out:       an open `Session`.
+Not here:  what a session does (session.py), the same without asyncio (blocking.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from types import TracebackType
+from typing import Any
+
+from covey.protocol.wire.session import Policy
+from covey.trace.client import ClientRecorder
+
+from .dial import dial
+from .plan import TIMEOUT_S, Address, Plan, make_plan
+from .session import Session
+
+
+def connect(
+    name: str,
+    address: Address = None,
+    *,
+    priority: int = 1,
+    policy: Policy = "disconnect",
+    timeout: float = TIMEOUT_S,
+    trace: ClientRecorder | None = None,
+) -> Connecting:
+    """Connect to a daemon under a name that is unique there.
+
+    Use it with `async with`, which leaves in good order, or await it:
+
+        import asyncio, covey
+
+        async def main() -> None:
+            async with covey.connect("alice") as session:
+                await session.join("room")
+                await session.send("room", b"hi", covey.SAFE)
+                async for event in session:
+                    match event:
+                        case covey.View(members=members):
+                            print("in the room:", *members)
+                        case covey.Message(sender=sender, payload=payload):
+                            print(sender, "says", payload)
+                            break
+
+        asyncio.run(main())
+
+    `address` is `unix:/path`, `tcp://host:port` or the name of a daemon. Without one it is COVEY_ADDRESS, or a daemon
+    of the `covey.toml` here or above, or of the only cluster that runs here. With a list, the first that lets us in
+    counts; and when the connection is lost, `Disconnected` comes, then the next address is tried, then `Reconnected`
+    comes: a new session, in no group.
+
+    `priority` orders sessions of one daemon against each other: 0 goes first, 2 last. `policy` says what happens when
+    this session reads too slowly: "disconnect" it, or "block" the senders of its groups for a while. `timeout` is how
+    many seconds one daemon may take to let us in. `trace` records the history of the session.
+
+    ConnectError: no daemon was reached. RefusedError: it was, and said no, for instance because the name is taken.
+    """
+    return Connecting(make_plan(name, address, priority, policy, timeout, trace))
+
+
+class Connecting:
+    """What `connect` gives: await it, or enter it with `async with`, once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._session: Session | None = None
+
+    def __await__(self) -> Generator[Any, None, Session]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Session:
+        self._session = await self._open()
+        return self._session
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.disconnect()
+
+    async def _open(self) -> Session:
+        return Session(self._plan, await dial(self._plan))

@@ -1,0 +1,250 @@
+"""What happens to a session, as values: messages, views, signals, and what could not be.
+
+In:        what the daemon said, as the protocol read it.
+Out:       events; a `Batch` gives its messages when it is asked for them.
+Not here:  the stream they come from (protocol.py), waiting for them (session.py, blocking.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+
+from covey.errors import FrameError
+from covey.ids import Ballot
+from covey.protocol.values import Service
+from covey.protocol.wire.session import NET, SELF_DISCARD, Arrived, GroupLeft, GroupView, read_sender, sender_prefix
+
+from .records import check_records, payloads_of, records_in
+
+
+def name_of(process: str) -> str:
+    """What people call a process: the address to which private messages for it go.
+
+    >>> name_of("alice@a:7.3")
+    'alice@a'
+    """
+    return process.rpartition(":")[0]
+
+
+def view_id(view: Ballot, stamp: int, site: int) -> str:
+    """The id of a group's view: the daemons' view, and what in it caused this one.
+
+    >>> view_id(Ballot(7, 0, 3), 1200, 1), view_id(Ballot(8, 0, 3), 0, 0)
+    ('7.0.3/1200.1', '8.0.3/net')
+    """
+    return f"{view}/net" if (stamp, site) == NET else f"{view}/{stamp}.{site}"
+
+
+class Order(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A place in the agreed order, the same at every receiver. Later places of one view compare greater.
+
+    >>> Order(Ballot(7, 0, 3), 1200, 0, 4) < Order(Ballot(7, 0, 3), 1200, 1, 0)
+    True
+    """
+
+    view: Ballot
+    """The daemons' view in which it was stamped."""
+    stamp: int
+    site: int
+    index: int = 0
+    """The place inside its bundle."""
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One message, as its sender sent it."""
+
+    sender: str
+    """`alice@a`: a private answer can be sent there."""
+    groups: tuple[str, ...]
+    """Every destination, also those that are not ours."""
+    payload: bytes
+    service: Service
+    kind: int
+    """The sender's own number for what this is, 0 to 65535."""
+    session_seq: int
+    """The sender's count of its messages: 1, 2, 3 …"""
+    order: Order | None
+    """None for unreliable messages: they have no place in the order."""
+    process: str
+    """The sender for ever: `alice@a:7.3`; another session of the same name has another one."""
+
+
+class Batch(msgspec.Struct, frozen=True, gc=False):
+    """A run of messages that travelled together: one sender, the same destinations and service.
+
+    Its messages are made when they are asked for:
+
+    >>> from covey.protocol.wire.session import record_parts, sender_prefix
+    >>> body = b"".join([sender_prefix("alice@a:7.3"), *record_parts(0, b"one"), *record_parts(5, b"two")])
+    >>> arrived = Arrived(Service.AGREED, 0, 2, 10, Ballot(7, 0, 3), 1200, 0, ("room",), memoryview(body))
+    >>> batch = batch_of(arrived)
+    >>> batch.sender, len(batch), batch.payloads()
+    ('alice@a', 2, [b'one', b'two'])
+    >>> [(message.session_seq, message.kind, message.order.index) for message in batch]
+    [(10, 0, 0), (11, 5, 1)]
+    """
+
+    sender: str
+    groups: tuple[str, ...]
+    service: Service
+    session_seq: int
+    """Of the first message."""
+    order: Order | None
+    """Of the first message."""
+    process: str
+    flags: int
+    count: int
+    size: int
+    """What all messages have, in bytes, or `records.MIXED`."""
+    start: int
+    body: bytes
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Message]:
+        sender, groups, service, process, order = self.sender, self.groups, self.service, self.process, self.order
+        seq = self.session_seq
+        for index, (kind, payload) in enumerate(records_in(self.body, self.start, self.size)):
+            place = None if order is None else Order(order.view, order.stamp, order.site, index)
+            yield Message(sender, groups, payload, service, kind, seq + index, place, process)
+
+    def __repr__(self) -> str:
+        return f"Batch({self.count} messages from {self.sender!r} to {self.groups!r}, {self.service.name.lower()})"
+
+    @property
+    def self_discard(self) -> bool:
+        return bool(self.flags & SELF_DISCARD)
+
+    def payloads(self) -> list[bytes]:
+        """The payloads alone: several times cheaper than the messages."""
+        return payloads_of(self.body, self.start, self.size)
+
+
+class View(msgspec.Struct, frozen=True, gc=False):
+    """Who is in a group from here on in the stream, and why that changed."""
+
+    group: str
+    id: str
+    """Unique together with the group: equal ids, equal members."""
+    members: tuple[str, ...]
+    """Names, sorted."""
+    transitional: tuple[str, ...]
+    """Those who came with us from our previous view: they have seen what we have seen."""
+    cause: str
+    """join, leave, disconnect or network."""
+    detail: str
+    processes: tuple[str, ...]
+    """The members for ever: names with their incarnations, sorted."""
+    transitional_processes: tuple[str, ...]
+    order: Order | None
+    """Of the join, leave or disconnect; None if the network caused it."""
+    rank: tuple[int, ...]
+    """Grows from view to view of one stay in a group."""
+
+
+class Transitional(msgspec.Struct, frozen=True, gc=False):
+    """From here to the next view of the group, guarantees hold among that view's transitional set only."""
+
+    group: str
+
+
+class SelfLeave(msgspec.Struct, frozen=True, gc=False):
+    """Our leave took effect here in the stream."""
+
+    group: str
+    order: Order | None = None
+    """None if a network view came with it."""
+
+
+class Failure(msgspec.Struct, frozen=True, gc=False):
+    """Something cannot be, and the session goes on: what we asked for, or a message that is none."""
+
+    asked: str
+    reason: str
+
+
+class Disconnected(msgspec.Struct, frozen=True, gc=False):
+    """The session was ended by somebody else. What was sent last may not have been sent."""
+
+    reason: str
+    lag_bytes: int = 0
+    """What the daemon still had for us, if we read too slowly."""
+    lag_seconds: float = 0.0
+    groups: tuple[str, ...] = ()
+    """The groups we were in or had asked for: in none of them any more."""
+
+
+class Reconnected(msgspec.Struct, frozen=True, gc=False):
+    """A new session, at another daemon or the same one: in no group, and counting its messages from 1."""
+
+    process: str
+    name: str
+
+
+Control = View | Transitional | SelfLeave | Failure | Disconnected | Reconnected
+Single = Message | Control
+"""What iterating over a session gives."""
+Event = Batch | Message | Control
+
+
+# --- from what the daemon said
+
+
+def batch_or_failure(arrived: Arrived) -> Batch | Failure:
+    """A malformed bundle is dropped whole, and its sender named."""
+    try:
+        return batch_of(arrived)
+    except FrameError as error:
+        return Failure(f"messages from {_sender_text(arrived)}", f"dropped: {error}")
+
+
+def _sender_text(arrived: Arrived) -> str:
+    try:
+        return name_of(read_sender(arrived.body))
+    except FrameError:
+        return "a sender without a name"
+
+
+def batch_of(arrived: Arrived) -> Batch:
+    """FrameError: the body is not what its frame promised."""
+    a = arrived
+    body = bytes(a.body)
+    process = read_sender(body)
+    name, start = _sender(process)
+    size = check_records(body, start, a.messages)
+    order = Order(a.view, a.stamp, a.site) if a.service is not Service.UNRELIABLE else None
+    return Batch(name, a.groups, a.service, a.session_seq, order, process, a.flags, a.messages, size, start, body)
+
+
+@lru_cache(maxsize=1_024)
+def _sender(process: str) -> tuple[str, int]:
+    """Its name, and where the messages of its bodies begin."""
+    return name_of(process), len(sender_prefix(process))
+
+
+def view_of(word: GroupView) -> View:
+    members, transitional = sorted(word.members), sorted(word.transitional)
+    return View(
+        group=word.group,
+        id=view_id(word.view, word.stamp, word.site),
+        members=tuple(sorted(map(name_of, members))),
+        transitional=tuple(sorted(map(name_of, transitional))),
+        cause=word.cause,
+        detail=word.detail,
+        processes=tuple(members),
+        transitional_processes=tuple(transitional),
+        order=_order_of(word),
+        rank=(*word.view, word.stamp, word.site),
+    )
+
+
+def self_leave_of(word: GroupLeft) -> SelfLeave:
+    return SelfLeave(word.group, _order_of(word))
+
+
+def _order_of(word: GroupView | GroupLeft) -> Order | None:
+    return None if (word.stamp, word.site) == NET else Order(word.view, word.stamp, word.site)

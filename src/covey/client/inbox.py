@@ -1,0 +1,71 @@
+"""What has been read and the program has not taken: bounded, so that a slow program is noticed where it can be helped.
+
+In:        the events of one read at a time, with the bytes that they came in.
+Out:       the same events, one by one or in whole batches; whether more should be read.
+Not here:  reading and waiting (session.py, blocking.py).
+
+Invariant: Q1 every event comes out once, in the order in which it went in, however iterations are begun and given up.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from .events import Batch, Event, Message, Single
+
+RECEIVE_BYTES_MAX: Final = 1024 * 1024
+"""No more is read while so much waits here; the rest waits in the socket, and then at the daemon, which sees it."""
+
+
+class Inbox:
+    def __init__(self) -> None:
+        self.size = 0
+        """Bytes of the reads that are not finished."""
+        self._reads: deque[tuple[list[Event], int]] = deque()
+        self._read: Iterator[Event] = iter(())
+        """The rest of the read that is being taken."""
+        self._read_bytes = 0
+        self._batch: Iterator[Message] = iter(())
+        """The rest of a batch that is being taken message by message."""
+
+    @property
+    def is_full(self) -> bool:
+        return self.size >= RECEIVE_BYTES_MAX
+
+    @property
+    def is_low(self) -> bool:
+        return self.size <= RECEIVE_BYTES_MAX // 2
+
+    def put(self, events: list[Event], size: int) -> None:
+        if events:
+            self._reads.append((events, size))
+            self.size += size
+
+    def advance(self) -> bool:
+        """Go on to the next read, when all of the last one is taken."""
+        self.size -= self._read_bytes
+        self._read_bytes = 0
+        if not self._reads:
+            return False
+        events, self._read_bytes = self._reads.popleft()
+        self._read = iter(events)
+        return True
+
+    # Both keep their place in iterators over lists: an iteration that is given up leaves them as they are.
+
+    def singles(self) -> Iterator[Single]:
+        """The rest of this read, message by message."""
+        yield from self._batch
+        for event in self._read:
+            if isinstance(event, Batch):
+                self._batch = iter(list(event))
+                yield from self._batch
+            else:
+                yield event
+
+    def wholes(self) -> Iterator[Event]:
+        """The rest of this read. Of a batch that was begun message by message, the rest comes so too."""
+        yield from self._batch
+        yield from self._read

@@ -1,0 +1,324 @@
+"""One session seen from the program, without a socket: what it asks becomes bytes, what the daemon says becomes events.
+
+In:        requests of the program; bytes from the daemon, however they were cut; that the stream broke.
+Out:       `take`: bytes to write now; `feed`: events. Nothing the daemon sends makes it raise.
+Not here:  sockets and waiting (stream.py), bundles (outbox.py), what may be sent (routes.py).
+
+Bounded: one unfinished frame is kept. What waits to be written is `waiting_bytes`, and the caller's to limit.
+
+Invariants:
+  D1  after `Disconnected`, and after `bye`, there are no more events
+  D2  when it is over it is in no group, has no views, and nothing waits
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Final
+
+from covey.config import FRAME_SLACK
+from covey.errors import ArgumentError, FrameError, LocalProtocolError, MembershipError, SessionOverError
+from covey.names import group_problem, name_problem
+from covey.protocol.values import Payload, Service
+from covey.protocol.wire.session import (
+    HELLO_BYTES_MAX,
+    MAGIC,
+    VERSION,
+    Arrived,
+    Bye,
+    Discarded,
+    Ended,
+    Failed,
+    FromDaemon,
+    GroupLeft,
+    GroupSignal,
+    GroupView,
+    Hello,
+    JoinGroup,
+    LeaveGroup,
+    Policy,
+    Rejected,
+    Splitter,
+    Welcome,
+    encode_word,
+    read_from_daemon,
+    sender_prefix,
+)
+
+from .events import Disconnected, Event, Failure, Transitional, batch_or_failure, name_of, self_leave_of, view_of
+from .outbox import Outbox
+from .routes import Data, Destinations, Routes, check_kind, checked_payload, unreliable_bytes_max
+
+PRIORITIES: Final = range(3)
+POLICIES: Final[tuple[Policy, ...]] = ("disconnect", "block")
+
+MESSAGE_BYTES_MAX: Final = 1 << 30
+"""However much a daemon says it takes."""
+VIEW_BYTES_MAX: Final = 32 * 1024 * 1024
+"""A frame may be so large also where messages are small: it may name all members of a group."""
+
+
+class State(Enum):
+    """Where a session is."""
+
+    GREETING = "the daemon has not let us in yet"
+    OPEN = "it works"
+    LEAVING = "we have said goodbye; what waits is still written"
+    OVER = "it has ended"
+
+
+class ClientProtocol:
+    """
+    >>> client = ClientProtocol("alice")
+    >>> client.join("room")
+    >>> hello = client.take(65_536)
+    >>> client.feed(encode_word(Welcome(1, "alice@a:7.3", 8_192, 1 << 24)))
+    []
+    >>> client.name, client.is_open
+    ('alice@a', True)
+    >>> client.send("room", b"one"), client.send("room", b"two")
+    (1, 2)
+    >>> [len(part) for part in client.take(65_536)]  # the request, and both messages in one bundle
+    [11, 26, 31]
+    """
+
+    def __init__(self, name: str, priority: int = 1, policy: Policy = "disconnect") -> None:
+        _check_arguments(name, priority, policy)
+        self._state = State.GREETING
+        self._asked_name = name
+        self._hello = encode_word(Hello(MAGIC, VERSION, name, priority, policy))
+        self._splitter = Splitter(HELLO_BYTES_MAX)
+        self._outbox = Outbox()
+        self._routes = Routes(0, 0)
+        self._groups: dict[str, None] = {}
+        self._views: dict[str, str] = {}
+        self.process: str | None = None
+        """Who we are for ever, `alice@a:7.3`; None until the daemon has let us in."""
+        self.refusal = ""
+        """Why the daemon does not let us in."""
+        self.end = ""
+        """Why the session is over."""
+
+    # --- how it is
+
+    @property
+    def name(self) -> str:
+        """Who we are to others, `alice@a`; what we asked to be called until the daemon has let us in."""
+        return self._asked_name if self.process is None else name_of(self.process)
+
+    @property
+    def is_open(self) -> bool:
+        return self._state is State.OPEN
+
+    @property
+    def is_over(self) -> bool:
+        return self._state is State.OVER
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What the program has asked for and the stream has not taken."""
+        return self._outbox.size
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups asked for and not left, in that order."""
+        return tuple(self._groups)
+
+    @property
+    def views(self) -> Mapping[str, str]:
+        """The current view id of each group that we are a member of."""
+        return self._views
+
+    # --- what the program asks
+
+    def join(self, group: str) -> None:
+        self._check_alive()
+        if problem := group_problem(group):
+            raise ArgumentError(f"{group!r} cannot be joined: {problem}")
+        if group in self._groups:
+            raise MembershipError(f"{group!r} is joined already: leave it first, or join another")
+        self._groups[group] = None
+        self._outbox.put_request(encode_word(JoinGroup(group)))
+
+    def leave(self, group: str) -> None:
+        self._check_alive()
+        if group not in self._groups:
+            raise MembershipError(f"{group!r} was not joined: there is nothing to leave")
+        del self._groups[group]
+        self._outbox.put_request(encode_word(LeaveGroup(group)))
+
+    def send(
+        self,
+        groups: Destinations,
+        payload: Data,
+        service: Service = Service.AGREED,
+        kind: int = 0,
+        self_discard: bool = False,
+    ) -> int:
+        """Queue one message for groups and private addresses; its number in this session."""
+        if self._state is not State.OPEN:
+            self._check_open()
+        route = self._routes.route(groups, service, self_discard)
+        check_kind(kind)
+        return self._outbox.put(route, kind, checked_payload(payload, route))
+
+    def send_many(
+        self,
+        groups: Destinations,
+        payloads: Iterable[Data],
+        service: Service = Service.AGREED,
+        kind: int = 0,
+        self_discard: bool = False,
+    ) -> int:
+        """Queue many messages, all or, if one is impossible, none; the number of the first."""
+        self._check_open()
+        route = self._routes.route(groups, service, self_discard)
+        check_kind(kind)
+        return self._outbox.put_many(route, kind, [checked_payload(payload, route) for payload in payloads])
+
+    def bye(self) -> None:
+        """Leave in good order, after all that was asked before. No more events come."""
+        if self._state is State.OPEN:
+            self._enter_leaving()
+        elif self._state is State.GREETING:
+            self._enter_over("we left before the daemon had let us in")
+
+    # --- the stream
+
+    def take(self, room: int) -> list[Payload]:
+        """About `room` bytes to write now, and at least one frame if any can be written."""
+        taken: list[Payload] = []
+        if self._hello and self._state is State.GREETING:
+            taken.append(self._hello)
+            self._hello = b""
+        if self._state in {State.OPEN, State.LEAVING}:
+            taken += self._outbox.take(room)
+        if self._state is State.LEAVING and not self._outbox.size:
+            self._enter_over("we left")
+        return taken
+
+    def feed(self, data: bytes) -> list[Event]:
+        """What happened, from what the daemon sent."""
+        events: list[Event] = []
+        try:
+            for kind, body in self._frames(data):
+                if self._state in {State.LEAVING, State.OVER}:
+                    break
+                events += self._on_word(read_from_daemon(kind, body))
+        except FrameError as error:
+            events += self._ended(f"the daemon sent something that is no frame of ours ({error})")
+        return events
+
+    def lost(self, reason: str) -> list[Event]:
+        """The stream broke, or was closed by the daemon."""
+        return self._ended(reason)
+
+    def _frames(self, data: bytes) -> Iterator[tuple[int, memoryview]]:
+        """The first frame tells how large the others may be, so nothing behind it is looked at before it is done."""
+        at = 0
+        while self._state is State.GREETING and at < len(data):
+            yield from self._splitter.feed(data[at : at + 1])
+            at += 1
+        if self._state is State.OPEN and at < len(data):
+            yield from self._splitter.feed(data[at:] if at else data)
+
+    # --- what the daemon says
+
+    def _on_word(self, word: FromDaemon) -> list[Event]:
+        if self._state is State.GREETING:
+            return self._on_greeting(word)
+        if isinstance(word, Arrived):
+            return [batch_or_failure(word)]
+        if isinstance(word, GroupView):
+            return [self._on_view(word)]
+        if isinstance(word, GroupSignal):
+            return [Transitional(word.group)]
+        if isinstance(word, GroupLeft):
+            self._views.pop(word.group, None)
+            return [self_leave_of(word)]
+        if isinstance(word, Failed):
+            return [self._on_failed(word)]
+        if isinstance(word, Discarded):
+            return []  # The program did not want these messages back.
+        if isinstance(word, Ended):
+            return self._ended(word.reason, word.lag_bytes, word.lag_us / 1_000_000)
+        return self._ended(f"the daemon broke the protocol: {type(word).__name__} in an open session")
+
+    def _on_greeting(self, word: FromDaemon) -> list[Event]:
+        if isinstance(word, Rejected):
+            self.refusal = word.reason
+            return self._ended(word.reason)
+        if isinstance(word, Ended):
+            return self._ended(word.reason)
+        if not isinstance(word, Welcome):
+            return self._ended(f"the daemon broke the protocol: {type(word).__name__} before its welcome")
+        if word.version != VERSION:
+            return self._ended(f"the daemon speaks version {word.version} and we {VERSION}: install the same Covey")
+        self._enter_open(word)
+        return []
+
+    def _enter_open(self, word: Welcome) -> None:
+        message_bytes_max = min(word.message_bytes_max, MESSAGE_BYTES_MAX)
+        prefix = sender_prefix(word.process)
+        self.process = word.process
+        self._splitter.frame_bytes_max = max(message_bytes_max, VIEW_BYTES_MAX) + FRAME_SLACK
+        self._outbox.open(prefix, word.bundle_bytes)
+        self._routes = Routes(message_bytes_max, unreliable_bytes_max(word.bundle_bytes, prefix))
+        self._state = State.OPEN
+
+    def _enter_leaving(self) -> None:
+        self._outbox.put_request(encode_word(Bye()))
+        self._state = State.LEAVING
+
+    def _on_view(self, word: GroupView) -> Event:
+        view = view_of(word)
+        self._views[view.group] = view.id
+        return view
+
+    def _on_failed(self, word: Failed) -> Event:
+        request, _, group = word.asked.partition(" ")
+        if request == "join" and group not in self._views:
+            self._groups.pop(group, None)
+        return Failure(word.asked, word.reason)
+
+    def _ended(self, reason: str, lag_bytes: int = 0, lag_seconds: float = 0.0) -> list[Event]:
+        if self._state is State.OVER:
+            return []
+        groups, asked_for = tuple(sorted(self._groups)), self._state is State.LEAVING
+        self._enter_over(reason)
+        return [] if asked_for else [Disconnected(reason, lag_bytes, lag_seconds, groups)]
+
+    def _enter_over(self, reason: str) -> None:
+        self._state = State.OVER
+        self.end = reason
+        self._outbox.clear()
+        self._groups.clear()
+        self._views.clear()
+
+    def check(self) -> None:
+        self._outbox.check()
+        if self._state is State.OVER:
+            assert len(self._groups) + len(self._views) + self.waiting_bytes == 0, "D2"
+
+    # --- may it be asked
+
+    def _check_alive(self) -> None:
+        if self._state in {State.LEAVING, State.OVER}:
+            raise SessionOverError(f"the session has ended ({self.end or 'we left'}): connect again")
+
+    def _check_open(self) -> None:
+        self._check_alive()
+        if self._state is State.GREETING:
+            raise LocalProtocolError("the daemon has not let us in yet: send when `is_open`")
+
+
+def _check_arguments(name: str, priority: int, policy: str) -> None:
+    if problem := name_problem(name):
+        raise ArgumentError(f"{name!r} cannot be the name of a session: {problem}")
+    if priority not in PRIORITIES:
+        raise ArgumentError(f"priority is {priority!r}: write 0 (first), 1 or 2 (last)")
+    if policy not in POLICIES:
+        raise ArgumentError(
+            f"policy is {policy!r}: write 'disconnect', or 'block' to make senders wait for this session"
+        )

@@ -1,0 +1,104 @@
+"""The messages inside a bundle, many at once: the layout of `wire/session.py`, without a call for each message.
+
+In:        payloads, or the body of a bundle with the number of messages its frame promises.
+Out:       the parts of a body, or the payloads again; FrameError unless a body holds exactly what was promised.
+Not here:  frames and the name of the sender (wire/session.py).
+
+A body whose messages all have one size is the common one: checking it takes four slices, whatever their number.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain, repeat
+from struct import Struct
+from typing import Final
+
+from covey.errors import FrameError
+from covey.protocol.wire.session import RECORD_BYTES
+
+MIXED: Final = -1
+"""Instead of the size that all messages of a body have."""
+
+_RECORD: Final = Struct("<IH")
+_SIZE: Final = Struct("<I")
+_head = _RECORD.pack
+
+
+def record_head(size: int, kind: int) -> bytes:
+    """What stands before a payload of this size."""
+    return _head(size, kind)
+
+
+def records_of(payloads: Sequence[bytes], kind: int) -> Iterator[bytes]:
+    """Heads and payloads, in turn."""
+    return chain.from_iterable(zip(map(_head, map(len, payloads), repeat(kind)), payloads, strict=True))
+
+
+def check_records(body: bytes, start: int, count: int) -> int:
+    """The size that all `count` messages have, or MIXED; FrameError unless the body holds them and nothing else."""
+    total = len(body) - start
+    if count < 1 or total < count * RECORD_BYTES:
+        raise FrameError("malformed body", f"{total} bytes cannot hold {count} messages")
+    stride = total // count
+    if count > 1 and stride * count == total and _all_have(stride - RECORD_BYTES, body, start, stride, count):
+        return stride - RECORD_BYTES
+    _walk(body, start, count)
+    return stride - RECORD_BYTES if count == 1 else MIXED
+
+
+def payloads_of(body: bytes, start: int, size: int) -> list[bytes]:
+    """Of a checked body."""
+    if size == MIXED:
+        return [payload for _, payload in _mixed(body, start)]
+    return [payload for (payload,) in _payloads_of_size(size).iter_unpack(memoryview(body)[start:])]
+
+
+def records_in(body: bytes, start: int, size: int) -> Iterator[tuple[int, bytes]]:
+    """(kind, payload) of each message of a checked body."""
+    if size == MIXED:
+        return _mixed(body, start)
+    return _records_of_size(size).iter_unpack(memoryview(body)[start:])
+
+
+def _all_have(size: int, body: bytes, start: int, stride: int, count: int) -> bool:
+    """Whether this size stands wherever a message would begin if they all had it."""
+    wanted = _SIZE.pack(size)
+    return (
+        body[start::stride] == wanted[:1] * count
+        and body[start + 1 :: stride] == wanted[1:2] * count
+        and body[start + 2 :: stride] == wanted[2:3] * count
+        and body[start + 3 :: stride] == wanted[3:] * count
+    )
+
+
+def _walk(body: bytes, at: int, count: int) -> None:
+    size_at, end = _SIZE.unpack_from, len(body)
+    try:
+        for _ in range(count):
+            at += RECORD_BYTES + size_at(body, at)[0]
+    except struct.error:
+        raise FrameError("malformed body", f"{count} messages do not fit {end} bytes") from None
+    if at != end:
+        raise FrameError("malformed body", f"{count} messages end at {at} of {end} bytes")
+
+
+def _mixed(body: bytes, at: int) -> Iterator[tuple[int, bytes]]:
+    record_at, end = _RECORD.unpack_from, len(body)
+    while at < end:
+        size, kind = record_at(body, at)
+        at += RECORD_BYTES
+        yield kind, body[at : at + size]
+        at += size
+
+
+@lru_cache(maxsize=256)
+def _payloads_of_size(size: int) -> Struct:
+    return Struct(f"<{RECORD_BYTES}x{size}s")
+
+
+@lru_cache(maxsize=256)
+def _records_of_size(size: int) -> Struct:
+    return Struct(f"<4xH{size}s")

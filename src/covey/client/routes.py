@@ -1,0 +1,114 @@
+"""What a program asks to send: checked once for each combination, and remembered.
+
+In:        destinations, service and flags as a program writes them; payloads.
+Out:       a `Route`, bytes; or an ArgumentError that says what to write instead.
+Not here:  the queue (outbox.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from covey.config import GROUPS_BYTES_MAX, GROUPS_MAX
+from covey.errors import ArgumentError, MessageTooLargeError
+from covey.names import destination_problem
+from covey.protocol.values import Service
+from covey.protocol.wire.session import RECORD_BYTES, SELF_DISCARD
+
+from .outbox import Route
+
+KIND_MAX: Final = 65_535
+ROUTES_MAX: Final = 1_024
+"""Beyond so many combinations all are forgotten, and checked again when they return."""
+
+FORMS: Final = "write the name of a group or `name@daemon` as str, or a list of them"
+
+Destinations = str | Sequence[str]
+Data = bytes | bytearray | memoryview
+
+
+class Routes:
+    def __init__(self, message_bytes_max: int, unreliable_bytes_max: int) -> None:
+        self._known: dict[tuple[str | tuple[str, ...], int, bool], Route] = {}
+        self._message_bytes_max = message_bytes_max
+        self._unreliable_bytes_max = unreliable_bytes_max
+
+    def route(self, groups: Destinations, service: Service, self_discard: bool) -> Route:
+        try:
+            key = (groups if isinstance(groups, str) else tuple(groups), service, self_discard)
+            route = self._known.get(key)
+        except TypeError:
+            raise ArgumentError(f"{groups!r} is no destination: {FORMS}") from None
+        return route if route is not None else self._learn(*key)
+
+    def _learn(self, groups: str | tuple[str, ...], service: int, self_discard: bool) -> Route:
+        checked = _checked_service(service)
+        unreliable = checked is Service.UNRELIABLE
+        largest = self._unreliable_bytes_max if unreliable else self._message_bytes_max
+        flags = SELF_DISCARD if self_discard else 0
+        names = (groups,) if isinstance(groups, str) else tuple(dict.fromkeys(groups))
+        _check_destinations(names)
+        if len(self._known) >= ROUTES_MAX:
+            self._known.clear()
+        route = self._known[groups, service, self_discard] = Route(names, checked, flags, largest)
+        return route
+
+
+def unreliable_bytes_max(bundle_bytes: int, prefix: bytes) -> int:
+    """An unreliable message travels in one bundle or not at all."""
+    return max(0, bundle_bytes - len(prefix) - RECORD_BYTES)
+
+
+def checked_payload(payload: Data, route: Route) -> bytes:
+    """Its bytes, which nobody changes any more."""
+    if type(payload) is not bytes:
+        payload = _as_bytes(payload)
+    if len(payload) > route.payload_bytes_max:
+        raise _too_large(len(payload), route)
+    return payload
+
+
+def check_kind(kind: int) -> None:
+    if not 0 <= kind <= KIND_MAX:
+        raise ArgumentError(f"the kind of a message is {kind}: write a number from 0 to {KIND_MAX}")
+
+
+def _check_destinations(names: tuple[str, ...]) -> None:
+    if not 0 < len(names) <= GROUPS_MAX:
+        raise ArgumentError(f"a message has 1 to {GROUPS_MAX} destinations, not {len(names)}: send it in several parts")
+    for name in names:
+        if not isinstance(name, str):
+            raise ArgumentError(f"{name!r} is no destination: {FORMS}")
+        if problem := destination_problem(name):
+            raise ArgumentError(f"nothing can be sent to {name!r}: {problem}")
+    size = sum(len(name.encode()) + 2 for name in names)
+    if size > GROUPS_BYTES_MAX:
+        raise ArgumentError(
+            f"the names of the destinations have {size} bytes, at most {GROUPS_BYTES_MAX} fit a message: "
+            "send it to fewer at a time"
+        )
+
+
+def _checked_service(service: int) -> Service:
+    try:
+        return Service(service)
+    except ValueError:
+        names = ", ".join(f"covey.{one.name}" for one in Service)
+        raise ArgumentError(f"{service!r} is no service: write one of {names}") from None
+
+
+def _as_bytes(payload: Data) -> bytes:
+    try:
+        return bytes(memoryview(payload))
+    except TypeError:
+        kind = type(payload).__name__
+        raise ArgumentError(f"a payload is bytes, not {kind}: encode it first, text with text.encode()") from None
+
+
+def _too_large(size: int, route: Route) -> MessageTooLargeError:
+    if route.service is Service.UNRELIABLE:
+        remedy = "an unreliable message travels in one bundle or not at all; use a reliable service, or send less"
+    else:
+        remedy = "send it in parts, or raise message_bytes_max in the cluster's configuration"
+    return MessageTooLargeError(size, route.payload_bytes_max, remedy)

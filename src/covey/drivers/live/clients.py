@@ -1,0 +1,224 @@
+"""The streams of a daemon's clients, in the daemon's own loop: accept, read, write as there is room, close.
+
+In:        listening sockets; the engine's effects about clients; what the loop says is ready.
+Out:       inputs for the engine; bytes pulled from it and written.
+Not here:  what the bytes mean (protocol/clients.py).
+
+Invariants: T1 a stream whose client does not read holds at most one pull of bytes here, the rest waits in the engine;
+T2 a stream that the engine gave up is closed within LINGER_S, read or not.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from covey.protocol.effects import ClientClosed, ClientReading, ClientReady, Effect
+from covey.protocol.engine import Engine
+from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Input
+from covey.protocol.values import Payload
+
+READ_BYTES: Final = 100_000
+"""Below the size from which the system maps fresh memory for every read."""
+PULL_BYTES: Final = 256 * 1024
+BUFFER_BYTES: Final = 512 * 1024
+ACCEPTED_PER_TURN_MAX: Final = 64
+LINGER_S: Final = 5.0
+IOV_MAX: Final = os.sysconf("SC_IOV_MAX") if "SC_IOV_MAX" in os.sysconf_names else 1_024
+
+
+class Stream:
+    """One client's socket."""
+
+    def __init__(self, connection: int, sock: socket.socket) -> None:
+        self.connection = connection
+        self.sock = sock
+        self.unsent: list[Payload] = []
+        self.reading = True
+        self.writing = False
+        self.close_at: float | None = None
+
+    def mask(self) -> int:
+        return (select.EPOLLIN if self.reading else 0) | (select.EPOLLOUT if self.writing else 0)
+
+
+class ClientStreams:
+    def __init__(self, epoll: select.epoll, engine: Engine, give: Callable[[Input], None]) -> None:
+        self._epoll = epoll
+        self._engine = engine
+        self._give = give
+        self._listeners: dict[int, socket.socket] = {}
+        self._paths: list[Path] = []
+        self._by_descriptor: dict[int, Stream] = {}
+        self._by_connection: dict[int, Stream] = {}
+        self._numbers = 0
+        self.accept_failures = 0
+
+    # --- listening
+
+    def listen_unix(self, path: Path) -> None:
+        """Only programs of the same user get in: the directory is theirs."""
+        path.unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        listener.bind(str(path))
+        self._paths.append(path)
+        self._listen(listener)
+
+    def listen_tcp(self, host: str, port: int) -> None:
+        listener = socket.create_server((host, port))
+        listener.setblocking(False)
+        self._listen(listener)
+
+    def _listen(self, listener: socket.socket) -> None:
+        listener.listen(1_024)
+        self._listeners[listener.fileno()] = listener
+        self._epoll.register(listener.fileno(), select.EPOLLIN)
+
+    def close(self) -> None:
+        for stream in list(self._by_connection.values()):
+            stream.sock.close()
+        for listener in self._listeners.values():
+            listener.close()
+        for path in self._paths:
+            path.unlink(missing_ok=True)
+
+    # --- in the loop
+
+    def on_event(self, descriptor: int, mask: int) -> None:
+        if descriptor in self._listeners:
+            self._accept(self._listeners[descriptor])
+            return
+        stream = self._by_descriptor.get(descriptor)
+        if stream is None:
+            return
+        if mask & select.EPOLLOUT:
+            self._write(stream)
+        if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR) and stream.sock.fileno() >= 0:
+            self._read(stream)
+
+    def perform(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, ClientReady):
+                self._write_to(effect.connection)
+            elif isinstance(effect, ClientReading):
+                self._set_reading(effect.connection, effect.read)
+            elif isinstance(effect, ClientClosed):
+                self._close_later(effect.connection)
+
+    def next_us(self) -> int | None:
+        """When somebody who was given up is to be closed."""
+        moments = [stream.close_at for stream in self._by_connection.values() if stream.close_at is not None]
+        return int(min(moments) * 1_000_000) if moments else None
+
+    def close_overdue(self) -> None:
+        now = time.monotonic()
+        for stream in [one for one in self._by_connection.values() if one.close_at is not None]:
+            if stream.close_at is not None and stream.close_at <= now:
+                self._drop(stream)
+
+    # --- one stream
+
+    def _accept(self, listener: socket.socket) -> None:
+        for _ in range(ACCEPTED_PER_TURN_MAX):
+            try:
+                sock, _ = listener.accept()
+            except BlockingIOError:
+                return
+            except OSError:
+                self.accept_failures += 1  # Out of descriptors, most likely: they wait, or are refused by the system.
+                return
+            self._welcome(sock)
+
+    def _welcome(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+        self._numbers += 1
+        stream = Stream(self._numbers, sock)
+        self._by_descriptor[sock.fileno()] = stream
+        self._by_connection[stream.connection] = stream
+        self._epoll.register(sock.fileno(), stream.mask())
+        self._give(ClientConnected(stream.connection))
+
+    def _read(self, stream: Stream) -> None:
+        try:
+            data = stream.sock.recv(READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self._give(ClientBytes(stream.connection, data))
+        else:
+            self._drop(stream)
+
+    def _set_reading(self, connection: int, read: bool) -> None:
+        stream = self._by_connection.get(connection)
+        if stream is not None and stream.reading != read:
+            stream.reading = read
+            self._epoll.modify(stream.sock.fileno(), stream.mask())
+
+    def _write_to(self, connection: int) -> None:
+        stream = self._by_connection.get(connection)
+        if stream is not None and not stream.writing:
+            self._write(stream)
+
+    def _write(self, stream: Stream) -> None:
+        """As much as the socket takes; the rest when it says so."""
+        try:
+            while stream.unsent or self._pull(stream):
+                sent = stream.sock.sendmsg(stream.unsent[:IOV_MAX])
+                stream.unsent = _after(stream.unsent, sent)
+        except BlockingIOError:
+            self._set_writing(stream, True)
+            return
+        except OSError:
+            self._drop(stream)
+            return
+        self._set_writing(stream, False)
+        if stream.close_at is not None:
+            self._drop(stream)
+
+    def _pull(self, stream: Stream) -> bool:
+        stream.unsent = self._engine.pull(stream.connection, PULL_BYTES)
+        return bool(stream.unsent)
+
+    def _set_writing(self, stream: Stream, writing: bool) -> None:
+        if stream.writing != writing:
+            stream.writing = writing
+            self._epoll.modify(stream.sock.fileno(), stream.mask())
+
+    def _close_later(self, connection: int) -> None:
+        stream = self._by_connection.get(connection)
+        if stream is None:
+            return
+        stream.close_at = time.monotonic() + LINGER_S
+        if not stream.writing:
+            self._write(stream)
+
+    def _drop(self, stream: Stream) -> None:
+        if self._by_connection.pop(stream.connection, None) is None:
+            return
+        del self._by_descriptor[stream.sock.fileno()]
+        self._epoll.unregister(stream.sock.fileno())
+        stream.sock.close()
+        self._give(ClientGone(stream.connection))
+
+
+def _after(parts: list[Payload], sent: int) -> list[Payload]:
+    """What is left of the parts after so many bytes.
+
+    >>> [bytes(part) for part in _after([b"abc", b"def"], 4)]
+    [b'ef']
+    """
+    for index, part in enumerate(parts):
+        if sent < len(part):
+            return [memoryview(part)[sent:], *parts[index + 1 :]] if sent else parts[index:]
+        sent -= len(part)
+    return []

@@ -1,0 +1,53 @@
+"""How the process of a daemon is started: the command, and the one argument it takes.
+
+In:        what this daemon is to do.  Out: a command for subprocess or exec; the options back from its argument.
+Not here:  the process itself (daemon.py), its supervisor (child.py, cluster.py).
+
+Most of the time until a daemon is ready is Python's own start. So the command leaves out what a daemon does without:
+the search for installed packages (it gets our path as it is), and the collection of garbage while modules are loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+import msgspec
+
+MODULE: Final = "covey.drivers.live.daemon"
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a daemon process is told."""
+
+    config: str
+    """The configuration file."""
+    name: str
+    """Which of its daemons this is."""
+    trace: str | None = None
+    """Write the event trace into this directory."""
+    run: str = "live"
+    """The name of this run in the trace."""
+    load: float = 0
+    """Submit this many messages a second."""
+    seed: int | None = None
+    """Makes the load the same every time."""
+    json: bool = False
+    """Say events as JSON objects, one a line."""
+    control: bool = False
+    """Take commands from standard input; its end stops the daemon."""
+
+
+def command(options: Options) -> list[str]:
+    boot = f"import gc, sys; gc.disable(); sys.path[:] = {sys.path!r}; from {MODULE} import main; sys.exit(main())"
+    return [sys.executable, "-S", "-c", boot, msgspec.json.encode(options).decode()]
+
+
+def from_arguments(arguments: list[str]) -> Options:
+    """
+    >>> from_arguments(['{"config": "covey.toml", "name": "a"}']).name
+    'a'
+    """
+    if len(arguments) != 1:
+        raise msgspec.ValidationError("one argument, a JSON object")
+    return msgspec.json.decode(arguments[0], type=Options)

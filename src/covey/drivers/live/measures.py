@@ -1,0 +1,64 @@
+"""What a daemon process counts of its own work, and how fast it grows.
+
+In:        effects as they are performed; what passed through the sockets.  Out: fields for the status.
+Not here:  what the engine knows and counts (its snapshot).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from covey.protocol.effects import Deliver, Effect, Installed
+
+from .endpoint import Traffic
+
+SECOND_US = 1_000_000
+
+
+class Rate:
+    """How fast a count grows: between the last two questions that were at least a second apart."""
+
+    def __init__(self, now_us: int, count: int = 0) -> None:
+        self._then_us, self._before, self._last = now_us, count, 0.0
+
+    def per_second(self, count: int, now_us: int) -> float:
+        passed = now_us - self._then_us
+        if passed >= SECOND_US:
+            self._last = round((count - self._before) * SECOND_US / passed, 1)
+            self._then_us, self._before = now_us, count
+        return self._last
+
+
+class Measures:
+    def __init__(self, now_us: int) -> None:
+        self.changes = 0
+        """Everything that happened except datagrams."""
+        self.delivered = 0
+        self.views = 0
+        self._rates: dict[str, Rate] = {}
+        self._rotations: tuple[str, Rate] = ("", Rate(now_us))
+        """Tokens are counted from 0 in each view: the rate belongs to one."""
+        self._start_us = now_us
+
+    def observe(self, effect: Effect) -> None:
+        self.changes += 1
+        if isinstance(effect, Deliver):
+            self.delivered += 1
+        elif isinstance(effect, Installed):
+            self.views += 1
+
+    def snapshot(self, traffic: Traffic, now_us: int) -> dict[str, Any]:
+        """Each count, and under `…_per_s` how fast it grows."""
+        found: dict[str, Any] = {"views": self.views}
+        for name, count in [("delivered", self.delivered), *msgspec.structs.asdict(traffic).items()]:
+            rate = self._rates.setdefault(name, Rate(self._start_us))
+            found |= {name: count, f"{name}_per_s": rate.per_second(count, now_us)}
+        return found
+
+    def rotations_per_s(self, view: str, tokens: int, members: int, now_us: int) -> float:
+        """How often the token goes around; `tokens` says how often it was passed in this view."""
+        if self._rotations[0] != view:
+            self._rotations = (view, Rate(now_us, tokens))
+        return round(self._rotations[1].per_second(tokens, now_us) / members, 1)

@@ -1,0 +1,1 @@
+"""Measuring messages through a live cluster: programs in processes of their own, and what they saw together."""

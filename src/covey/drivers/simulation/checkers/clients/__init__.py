@@ -1,0 +1,49 @@
+"""The checkers of level C: one function per guarantee, judging the clients of groups by their trace rows.
+
+`CHECKERS` names the functions by guarantee; each takes the ClientHistory of one run. Rows of daemons are consulted
+where a promise to clients speaks of daemons: without them, those parts stay undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from covey.drivers.simulation.checkers.clients import changes, delivery, groups, order, services, views
+from covey.drivers.simulation.checkers.clients.history import ClientHistory
+from covey.drivers.simulation.checkers.verdict import Verdict
+
+__all__ = ["CHECKERS", "ClientHistory"]
+
+CHECKERS: Final[dict[str, Callable[[ClientHistory], Verdict]]] = {
+    "S1": views.initial_view,
+    "S2": views.self_inclusion,
+    "S3": views.local_monotonicity,
+    "S4": views.membership_agreement,
+    "S5": views.transitional_set,
+    "S6": delivery.no_duplication,
+    "S7": delivery.integrity,
+    "S8": delivery.virtual_synchrony,
+    "S9": delivery.same_view_delivery,
+    "S10": delivery.sane_view,
+    "S11": delivery.transitional_signal,
+    "S12": delivery.self_delivery,
+    "S13": delivery.termination,
+    "M1": services.unreliable,
+    "M2": services.reliable,
+    "M3": order.fifo,
+    "M4": order.causal,
+    "M5": order.agreed,
+    "M6": services.safe,
+    "M7": order.mixing,
+    "M8": services.open_groups,
+    "M9": services.several_groups,
+    "C1": changes.light_changes,
+    "C2": groups.same_view,
+    "C3": changes.agreement,
+    "C4": groups.unaffected_groups,
+    "C5": changes.cause,
+    "C6": changes.self_leave,
+    "C7": groups.client_crash,
+    "C8": groups.private_name,
+}

@@ -1,0 +1,189 @@
+"""Simulated streams between clients and their daemons: reliable, ordered, cut anywhere, with limited room.
+
+In:        the effects of daemons that concern clients; what clients want to write.
+Out:       inputs for daemons, bytes for clients, the end of a stream for both.
+Not here:  what clients do (clients.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+from covey.ids import Life
+from covey.protocol.effects import ClientClosed, ClientReading, ClientReady, Effect
+from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone
+from covey.protocol.values import Payload
+
+from .node import Node
+from .world import World
+
+ROOM = 20_000
+"""Bytes under way in one direction; more waits with whoever wants to write it."""
+
+
+PAUSED_US = 10_000
+"""How often a paused daemon's streams are looked at."""
+
+EVERYTHING = 1 << 30
+
+
+class End(Protocol):
+    """A client, as its stream sees it."""
+
+    @property
+    def is_reading(self) -> bool: ...
+    def take(self, room: int) -> list[Payload]: ...
+    def arrived(self, data: bytes) -> None: ...
+    def broke(self, reason: str) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Stream:
+    node: Node
+    connection: int
+    client: End
+    daemon_reads: bool = True
+    closing: bool = False
+    over: bool = False
+    up: list[bytes] = field(default_factory=list)
+    """Written by the client, and not read by the daemon yet."""
+    up_at: int = 0
+    down_at: int = 0
+    pulling: bool = False
+
+
+class Streams:
+    def __init__(self, world: World, random: Random) -> None:
+        self._world = world
+        self._random = random
+        self._streams: dict[tuple[Life, int], Stream] = {}
+        self._numbers = 0
+        world.on_client_effect = self._on_effect
+        world.on_end = self._on_daemon_end
+
+    # --- for clients
+
+    def connect(self, rank: int, client: End) -> Stream | None:
+        """None if nobody listens there."""
+        node = self._world.nodes.get(rank)
+        if node is None or not node.alive:
+            return None
+        self._numbers += 1
+        stream = Stream(node, self._numbers, client)
+        self._streams[id_of(stream)] = stream
+        self._world.give_to(node, ClientConnected(stream.connection))
+        return stream
+
+    def write(self, stream: Stream) -> None:
+        """The client has something to say."""
+        room = ROOM - sum(map(len, stream.up))
+        if stream.over or room <= 0:
+            return
+        data = b"".join(stream.client.take(room))
+        while data:
+            size = self._random.choice((1, 7, 100, 3_000, len(data)))
+            stream.up.append(data[:size])
+            data = data[size:]
+        self._move_up(stream)
+
+    def drop(self, stream: Stream) -> None:
+        """The client is gone; its daemon notices a little later."""
+        if stream.over:
+            return
+        stream.over = True
+        self._streams.pop(id_of(stream), None)
+        self._later(self._delay(), lambda: self._tell_gone(stream))
+
+    def read(self, stream: Stream) -> None:
+        """The client reads again."""
+        self._pull(stream)
+
+    # --- up
+
+    def _move_up(self, stream: Stream) -> None:
+        if not stream.up or not stream.daemon_reads or stream.over:
+            return
+        stream.up_at = max(stream.up_at, self._world.now + self._delay())
+        self._world.at(stream.up_at, lambda: self._arrive_up(stream))
+
+    def _arrive_up(self, stream: Stream) -> None:
+        if stream.over or not stream.daemon_reads or not stream.up:
+            return
+        data, stream.up = b"".join(stream.up[:5]), stream.up[5:]
+        self._world.give_to(stream.node, ClientBytes(stream.connection, data))
+        self._move_up(stream)
+        self.write(stream)
+
+    def _tell_gone(self, stream: Stream) -> None:
+        self._world.give_to(stream.node, ClientGone(stream.connection))
+
+    # --- down
+
+    def _on_effect(self, node: Node, effect: Effect) -> None:
+        if not isinstance(effect, ClientReady | ClientReading | ClientClosed):
+            return
+        stream = self._streams.get((node.life, effect.connection))
+        if stream is None:
+            return
+        if isinstance(effect, ClientReading):
+            stream.daemon_reads = effect.read
+            self._move_up(stream)
+        else:
+            stream.closing = stream.closing or isinstance(effect, ClientClosed)
+            self._pull(stream)
+
+    def _pull(self, stream: Stream) -> None:
+        if stream.pulling or stream.over or not stream.client.is_reading:
+            return
+        if stream.node.paused:
+            self._later(PAUSED_US, lambda: self._pull(stream))
+            return
+        data = b"".join(stream.node.engine.pull(stream.connection, self._random.choice((1, 500, ROOM))))
+        if not data and not stream.closing:
+            return
+        stream.pulling = True
+        self._later(self._delay(), lambda: self._arrive_down(stream, data))
+
+    def _arrive_down(self, stream: Stream, data: bytes) -> None:
+        stream.pulling = False
+        if stream.over:
+            return
+        if not data:
+            self._finish(stream, "the daemon closed the stream")
+            self._tell_gone(stream)
+            return
+        while data and not stream.over:
+            size = self._random.choice((3, 50, 2_000, len(data)))
+            stream.client.arrived(data[:size])
+            data = data[size:]
+        self._world.look_at_deadline(stream.node)
+        self._pull(stream)
+
+    # --- the end
+
+    def _on_daemon_end(self, node: Node, orderly: bool) -> None:
+        """A dead daemon's streams break, with what was under way; one that stops writes its last words."""
+        for stream in [stream for stream in self._streams.values() if stream.node is node]:
+            if orderly and stream.client.is_reading and not stream.pulling:
+                stream.client.arrived(b"".join(node.engine.pull(stream.connection, EVERYTHING)))
+            self._finish(stream, "the daemon is gone")
+
+    def _finish(self, stream: Stream, reason: str) -> None:
+        if stream.over:
+            return
+        stream.over = True
+        self._streams.pop(id_of(stream), None)
+        stream.client.broke(reason)
+
+    def _delay(self) -> int:
+        return 20 + int(self._random.expovariate(1.0) * 150)
+
+    def _later(self, delay: int, action: Callable[[], None]) -> None:
+        self._world.at(self._world.now + delay, action)
+
+
+def id_of(stream: Stream) -> tuple[Life, int]:
+    return stream.node.life, stream.connection

@@ -1,0 +1,55 @@
+"""What sessions and groups may be called. A private address is `name@daemon`."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+NAME_MAX: Final = 64
+GROUP_MAX: Final = 128
+
+
+def name_problem(name: str) -> str:
+    """Why a session cannot have this name; empty if it can.
+
+    >>> name_problem("alice"), name_problem("a@b")
+    ('', "a session name must not contain '@'")
+    """
+    return _problem("session name", name, NAME_MAX)
+
+
+def group_problem(group: str) -> str:
+    """Why a group cannot have this name; empty if it can.
+
+    >>> group_problem("room 1"), group_problem("")
+    ('', 'a group name must not be empty')
+    """
+    return _problem("group name", group, GROUP_MAX)
+
+
+def destination_problem(destination: str) -> str:
+    """Why nothing can be sent there: it is neither a group nor a private address.
+
+    >>> destination_problem("room"), destination_problem("bob@b")
+    ('', '')
+    """
+    name, at, daemon = destination.partition("@")
+    if not at:
+        return group_problem(destination)
+    return name_problem(name) or ("" if daemon else f"{destination!r} names no daemon after its '@'")
+
+
+def is_private(destination: str) -> bool:
+    return "@" in destination
+
+
+def _problem(what: str, text: str, longest: int) -> str:
+    if not text:
+        return f"a {what} must not be empty"
+    if len(text) > longest:
+        return f"a {what} has at most {longest} characters, not {len(text)}"
+    if "@" in text:
+        return f"a {what} must not contain '@'"
+    if any(unicodedata.category(character)[0] == "C" for character in text):
+        return f"a {what} must not contain control characters"
+    return ""

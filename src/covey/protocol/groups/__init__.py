@@ -1,0 +1,1 @@
+"""Light-weight groups: who is in which, folded from the ordered stream, and what its members are told."""

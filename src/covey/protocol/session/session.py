@@ -1,0 +1,66 @@
+"""One client's stream: who it is, what it has said and we have not done yet, and what waits for it."""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum
+
+from covey.protocol.wire.session import HELLO_BYTES_MAX, FromClient, Policy, Splitter, sender_prefix
+
+from .outbox import Outbox
+
+
+class Phase(Enum):
+    """Where a session is."""
+
+    GREETING = "it has not said who it is"
+    OPEN = "it works"
+    ENDING = "it has been told that it is over; what waits is still written"
+
+
+class Session:
+    def __init__(self, connection: int, number: int, now_us: int) -> None:
+        self.connection = connection
+        self.number = number
+        self.phase = Phase.GREETING
+        self.since_us = now_us
+        self.name = ""
+        self.process = ""
+        self.prefix = b""
+        self.priority = 1
+        self.policy: Policy = "disconnect"
+        self.splitter = Splitter(HELLO_BYTES_MAX)
+        self.words: deque[FromClient] = deque()
+        self.next_seq = 1
+        self.asked: set[str] = set()
+        """The groups it has asked to be in."""
+        self.changes = 0
+        """How many joins, leaves and other changes of it were submitted."""
+        self.outbox = Outbox()
+        self.reading = True
+        self.ready = False
+        """The driver knows that something waits."""
+        self.blocking_us: int | None = None
+        """Since when it makes the senders of its groups wait."""
+        self.delivered = 0
+
+    def open(self, name: str, process: str, priority: int, policy: Policy, frame_bytes_max: int) -> None:
+        self.phase = Phase.OPEN
+        self.name = name
+        self.process = process
+        self.prefix = sender_prefix(process)
+        self.priority = priority
+        self.policy = policy
+        self.splitter.frame_bytes_max = frame_bytes_max
+
+    def snapshot(self, now_us: int) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "phase": self.phase.name.lower(),
+            "groups": len(self.asked),
+            "backlog_bytes": self.outbox.size,
+            "lag_ms": self.outbox.lag_us(now_us) // 1_000,
+            "delivered": self.delivered,
+            "blocking": self.blocking_us is not None,
+            "reading": self.reading,
+        }

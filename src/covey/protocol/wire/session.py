@@ -1,0 +1,380 @@
+"""What a client and its daemon say to each other over a stream, and the layout of messages inside a bundle.
+
+A frame is a length, a kind and a body. Control bodies are msgpack arrays; SEND and DATA are many, and have fixed heads.
+The bytes after the head of a SEND are the payload of the bundle that daemons order, and come out of every DATA
+unchanged: the name of the sending process, then one record a message.
+
+Bounded: a length is checked before anything of that length is kept.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Final, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from covey.errors import FrameError
+from covey.ids import INFINITE, Ballot, Natural
+from covey.protocol.values import Bundle, Payload, Service
+
+VERSION: Final = 1
+MAGIC: Final = "covey"
+HEAD_BYTES: Final = 5
+HELLO_BYTES_MAX: Final = 4_096
+"""Before its HELLO a stranger can make us keep no more than this."""
+SELF_DISCARD: Final = 1
+"""Flag of a SEND and DATA: its sender does not want it back."""
+
+NET: Final = (0, 0)
+"""Instead of a stamp and a site: the view came with a daemon view, not with an ordered change."""
+
+Text = Annotated[str, Meta(max_length=600)]
+Texts = Annotated[tuple[Text, ...], Meta(max_length=100_000)]
+
+Policy = Literal["disconnect", "block"]
+
+
+class Word(msgspec.Struct, array_like=True, frozen=True):
+    """Base of the frames that are encoded as one array."""
+
+
+# --- from the client
+
+
+class Hello(Word, frozen=True):
+    """Let me in under this name."""
+
+    magic: Text
+    version: Natural
+    name: Text
+    priority: Annotated[int, Meta(ge=0, le=2)]
+    """0 is served first."""
+    policy: Policy
+    """What happens when this session reads too slowly."""
+
+
+class JoinGroup(Word, frozen=True):
+    group: Text
+
+
+class LeaveGroup(Word, frozen=True):
+    group: Text
+
+
+class Bye(Word, frozen=True):
+    """I leave in good order."""
+
+
+class Sending(NamedTuple):
+    """A run of messages for the same destinations."""
+
+    service: Service
+    flags: int
+    messages: int
+    session_seq: int
+    groups: tuple[str, ...]
+    body: Payload
+
+
+# --- from the daemon
+
+
+class Welcome(Word, frozen=True):
+    """You are in: this is what you are called, and how large things may be."""
+
+    version: Natural
+    process: Text
+    """Unique for ever: `name@daemon:boot.session`."""
+    bundle_bytes: Natural
+    message_bytes_max: Natural
+
+
+class Rejected(Word, frozen=True):
+    """You are not let in. The stream ends."""
+
+    reason: Text
+
+
+class GroupView(Word, frozen=True):
+    group: Text
+    view: Ballot
+    stamp: Annotated[int, Meta(ge=0, le=INFINITE)]
+    site: Natural
+    members: Texts
+    transitional: Texts
+    cause: Text
+    detail: Text
+
+
+class GroupSignal(Word, frozen=True):
+    """The transitional signal of a group."""
+
+    group: Text
+
+
+class GroupLeft(Word, frozen=True):
+    """Your leave took effect here in the stream."""
+
+    group: Text
+    view: Ballot
+    stamp: Annotated[int, Meta(ge=0, le=INFINITE)]
+    site: Natural
+
+
+class Discarded(Word, frozen=True):
+    """Messages of your own that you did not want back took their place here."""
+
+    service: Service
+    messages: Natural
+    session_seq: Natural
+    view: Ballot
+    stamp: Annotated[int, Meta(ge=0, le=INFINITE)]
+    site: Natural
+    groups: Texts
+
+
+class Failed(Word, frozen=True):
+    """Something you asked for cannot be; the session goes on."""
+
+    asked: Text
+    reason: Text
+
+
+class Ended(Word, frozen=True):
+    """The daemon ends the session, and says why. The stream ends."""
+
+    reason: Text
+    lag_bytes: Natural
+    lag_us: Natural
+
+
+class Arrived(NamedTuple):
+    """A run of messages, at its place in the order."""
+
+    service: Service
+    flags: int
+    messages: int
+    session_seq: int
+    view: Ballot
+    stamp: int
+    site: int
+    groups: tuple[str, ...]
+    body: memoryview
+
+
+FromClient = Hello | JoinGroup | LeaveGroup | Bye | Sending
+FromDaemon = Welcome | Rejected | GroupView | GroupSignal | GroupLeft | Failed | Ended | Discarded | Arrived
+
+_CLIENT_WORDS: Final[tuple[type[Word], ...]] = (Hello, JoinGroup, LeaveGroup, Bye)
+_DAEMON_WORDS: Final[tuple[type[Word], ...]] = (
+    Welcome,
+    Rejected,
+    GroupView,
+    GroupSignal,
+    GroupLeft,
+    Failed,
+    Ended,
+    Discarded,
+)
+_KIND: Final[dict[type[Word], int]] = {word: kind for kind, word in enumerate(_CLIENT_WORDS, start=1)} | {
+    word: kind for kind, word in enumerate(_DAEMON_WORDS, start=33)
+}
+_DECODERS: Final = {kind: msgspec.msgpack.Decoder(word) for word, kind in _KIND.items()}
+_SENDING, _ARRIVED = 32, 64
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+_HEAD = struct.Struct("<IB")
+_SEND = struct.Struct("<BBIQB")
+_DATA = struct.Struct("<BBIQQHQQHB")
+_LENGTH = struct.Struct("<H")
+_RECORD = struct.Struct("<IH")
+RECORD_BYTES: Final = _RECORD.size
+
+
+# --- to bytes
+
+
+def encode_word(word: Word) -> bytes:
+    body = _encode(word)
+    return _HEAD.pack(len(body), _KIND[type(word)]) + body
+
+
+def sending_parts(sending: Sending) -> list[Payload]:
+    groups = _pack_groups(sending.groups)
+    head = (
+        _SEND.pack(sending.service, sending.flags, sending.messages, sending.session_seq, len(sending.groups)) + groups
+    )
+    return [_HEAD.pack(len(head) + len(sending.body), _SENDING) + head, sending.body]
+
+
+def arrived_head(bundle: Bundle, view: Ballot, body_bytes: int) -> bytes:
+    """Everything of the DATA frame for a delivered bundle but its body, which follows as it is."""
+    b = bundle
+    groups = _pack_groups(b.groups)
+    length = _DATA.size + len(groups) + body_bytes
+    return b"".join(
+        (
+            _HEAD.pack(length, _ARRIVED),
+            _DATA.pack(b.service, b.flags, b.count, b.session_seq, *view, b.stamp, b.site, len(b.groups)),
+            groups,
+        )
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _pack_groups(groups: tuple[str, ...]) -> bytes:
+    return b"".join(_LENGTH.pack(len(name)) + name for name in (group.encode() for group in groups))
+
+
+# --- from bytes
+
+
+class Splitter:
+    """Cuts a stream into frames. Feed it what arrives; it keeps at most one unfinished frame."""
+
+    def __init__(self, frame_bytes_max: int) -> None:
+        self.frame_bytes_max = frame_bytes_max
+        self._kept = bytearray()
+
+    def feed(self, data: bytes) -> list[tuple[int, memoryview]]:
+        """(kind, body) of every frame completed; FrameError if one is too large."""
+        frames: list[tuple[int, memoryview]] = []
+        at, view = 0, memoryview(data)
+        if self._kept:
+            at = self._complete(view, frames)
+        while len(data) - at >= HEAD_BYTES:
+            size, kind = _HEAD.unpack_from(data, at)
+            self._check(size)
+            if len(data) - at - HEAD_BYTES < size:
+                break
+            frames.append((kind, view[at + HEAD_BYTES : at + HEAD_BYTES + size]))
+            at += HEAD_BYTES + size
+        if at < len(data):
+            self._kept += view[at:]
+        return frames
+
+    @property
+    def kept(self) -> int:
+        return len(self._kept)
+
+    def _complete(self, view: memoryview, frames: list[tuple[int, memoryview]]) -> int:
+        """Finish the frame that was begun, with as much as it needs and no more: the rest need not be copied."""
+        at = max(0, min(HEAD_BYTES - len(self._kept), len(view)))
+        self._kept += view[:at]
+        if len(self._kept) < HEAD_BYTES:
+            return at
+        size: int
+        kind: int
+        size, kind = _HEAD.unpack_from(self._kept)
+        self._check(size)
+        end = at + HEAD_BYTES + size - len(self._kept)
+        self._kept += view[at:end]
+        if end > len(view):
+            return len(view)
+        frames.append((kind, memoryview(self._kept)[HEAD_BYTES:]))
+        self._kept = bytearray()
+        return end
+
+    def _check(self, size: int) -> None:
+        if size > self.frame_bytes_max:
+            raise FrameError("frame too large", f"{size} bytes, at most {self.frame_bytes_max}")
+
+
+def read_from_client(kind: int, body: memoryview) -> FromClient:
+    if kind == _SENDING:
+        return _read_sending(body)
+    if not 1 <= kind <= len(_CLIENT_WORDS):
+        raise FrameError("unknown frame kind", str(kind))
+    return _word(kind, body)  # type: ignore[return-value]
+
+
+def read_from_daemon(kind: int, body: memoryview) -> FromDaemon:
+    if kind == _ARRIVED:
+        return _read_arrived(body)
+    if not 33 <= kind < 33 + len(_DAEMON_WORDS):
+        raise FrameError("unknown frame kind", str(kind))
+    return _word(kind, body)  # type: ignore[return-value]
+
+
+def _word(kind: int, body: memoryview) -> Word:
+    try:
+        return _DECODERS[kind].decode(body)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise FrameError("malformed frame", str(error)) from None
+
+
+def _read_sending(body: memoryview) -> Sending:
+    try:
+        service, flags, count, session_seq, groups = _SEND.unpack_from(body)
+        names, at = _read_groups(body, _SEND.size, groups)
+        return Sending(Service(service), flags, count, session_seq, names, body[at:])
+    except (struct.error, ValueError) as error:
+        raise FrameError("malformed frame", str(error)) from None
+
+
+def _read_arrived(body: memoryview) -> Arrived:
+    try:
+        service, flags, count, session_seq, counter, proposer, boot, stamp, site, groups = _DATA.unpack_from(body)
+        names, at = _read_groups(body, _DATA.size, groups)
+        view = Ballot(counter, proposer, boot)
+        return Arrived(Service(service), flags, count, session_seq, view, stamp, site, names, body[at:])
+    except (struct.error, ValueError) as error:
+        raise FrameError("malformed frame", str(error)) from None
+
+
+def _read_groups(body: memoryview, at: int, count: int) -> tuple[tuple[str, ...], int]:
+    names = []
+    for _ in range(count):
+        (size,) = _LENGTH.unpack_from(body, at)
+        at += _LENGTH.size
+        if at + size > len(body):
+            raise FrameError("malformed frame", "a name is longer than its frame")
+        names.append(str(body[at : at + size], "utf-8"))
+        at += size
+    return tuple(names), at
+
+
+# --- messages inside a body
+
+
+def sender_prefix(process: str) -> bytes:
+    """What every body of a process begins with; its daemon compares it, so nobody sends in another's name."""
+    name = process.encode()
+    return _LENGTH.pack(len(name)) + name
+
+
+def record_parts(kind: int, payload: Payload) -> tuple[bytes, Payload]:
+    """One message of a body."""
+    return _RECORD.pack(len(payload), kind), payload
+
+
+def read_sender(body: Payload) -> str:
+    """The process that wrote a body."""
+    try:
+        (size,) = _LENGTH.unpack_from(body)
+        if _LENGTH.size + size > len(body):
+            raise FrameError("malformed body", "the sender is longer than the body")
+        return str(body[_LENGTH.size : _LENGTH.size + size], "utf-8")
+    except (struct.error, ValueError) as error:
+        raise FrameError("malformed body", str(error)) from None
+
+
+def read_records(body: memoryview, count: int) -> Sequence[tuple[int, memoryview]]:
+    """(kind, payload) of each message; FrameError unless there are exactly so many, and nothing else."""
+    try:
+        at = _LENGTH.size + _LENGTH.unpack_from(body)[0]
+        records = []
+        for _ in range(count):
+            size, kind = _RECORD.unpack_from(body, at)
+            at += RECORD_BYTES
+            records.append((kind, body[at : at + size]))
+            at += size
+    except struct.error as error:
+        raise FrameError("malformed body", str(error)) from None
+    if at != len(body):
+        raise FrameError("malformed body", f"{count} messages end at {at} of {len(body)} bytes")
+    return records

@@ -1,0 +1,149 @@
+"""The commands around daemons, without any: what they write, print and refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from covey.cli.main import app
+from covey.cli.status import print_statuses
+from covey.config_file import load
+from covey.drivers.live import failover
+from covey.drivers.live.cluster import LiveError
+from covey.drivers.live.failover import KINDS, Failover, Plan
+from covey.drivers.simulation.checkers.verdict import Violation
+
+RUNNING: dict[str, Any] = {
+    "state": "op",
+    "reason": "every member is done",
+    "view": "7.0.1",
+    "members": ["a", "b"],
+    "waiting_bytes": 1_234,
+    "uptime_s": 9.5,
+    "views": 3,
+    "delivered_per_s": 12.0,
+    "datagrams_sent_per_s": 1_500.4,
+    "datagrams_received_per_s": 700.0,
+    "bytes_sent_per_s": 2_340_000.0,
+    "bytes_received_per_s": 560.0,
+    "link": {
+        "kind": "ring",
+        "token": 77,
+        "token_is_here": True,
+        "packets_kept": 5,
+        "packets_unstable_max": 60,
+        "rotations_per_s": 812.3,
+    },
+    "peers": [{"name": "b", "two_way": False, "gone": None, "silent_ms": 99}],
+    "multicast": "239.192.77.1:4800",
+    "strangers": ["another cluster: 'x'"],
+    "unsealed": ["192.0.2.1"],
+    "count": {"frame rejected: malformed frame": 3, "packet dropped: duplicate": 4_000, "token parked": 5},
+}
+
+
+@pytest.fixture
+def runner() -> CliRunner:
+    return CliRunner()
+
+
+# --- init
+
+
+def test_init_tells_what_it_wrote(runner: CliRunner, tmp_path: Path) -> None:
+    file = tmp_path / "covey.toml"
+    ran = runner.invoke(app, ["init", str(file), "--daemons", "2", "--port", "5000", "--name", "x", "--json"])
+    assert ran.exit_code == 0
+    told = json.loads(ran.stdout)
+    assert told["path"] == str(file)
+    assert told["cluster"] == load(file).cluster.name == "x"
+    assert [(one["name"], one["host"], one["port"]) for one in told["daemons"]] == [
+        (one.name, one.host, one.port) for one in load(file).cluster.daemons
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["covey.toml"], "overwrite it with --force"),
+        (["missing/covey.toml"], "name a file in a directory that exists"),
+        (["other.toml", "--name", 'a"b'], "not TOML"),
+    ],
+)
+def test_init_refuses_with_what_to_do(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], remedy: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("covey.toml").touch()
+    ran = runner.invoke(app, ["init", "--json", *arguments])
+    assert ran.exit_code == 2
+    assert ran.stdout == ""
+    assert remedy in ran.stderr
+
+
+# --- status
+
+
+def test_status_shows_rates_windows_and_drops_by_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    print_statuses({"a": RUNNING, "b": None})
+    shown = capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "a op 7.0 a b 77 here 1,234 B 9.5 s 3" in lines
+    assert "b not running" in lines
+    assert "a 12 1,500 700 2.3 MB 560 B 812 5 of 60" in lines
+    assert "datagrams for several daemons go to 239.192.77.1:4800" in lines
+    assert lines.index("4,000 packet dropped: duplicate") < lines.index("3 frame rejected: malformed frame")
+    assert "token parked" not in shown
+
+
+# --- bench failover
+
+
+def with_result(monkeypatch: pytest.MonkeyPatch, result: Failover | LiveError) -> list[Plan]:
+    plans: list[Plan] = []
+
+    def measured(plan: Plan) -> Iterator[Failover]:
+        plans.append(plan)
+        if isinstance(result, LiveError):
+            raise result
+        yield result
+
+    monkeypatch.setattr(failover, "measure_failover", measured)
+    return plans
+
+
+def test_failover_tells_medians_and_worst_cases(runner: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {kind: [1.0, 9.0, 2.0] for kind in KINDS}
+    plans = with_result(monkeypatch, Failover(times, events=5))
+    ran = runner.invoke(app, ["bench", "failover", "--json", "--pause-trials", "2", "--pause-seconds", "7"])
+    assert ran.exit_code == 0
+    told = json.loads(ran.stdout)
+    for kind in ("start", "kill", "stop", "merge", "resume"):
+        assert (told[f"{kind}_ms"], told[f"{kind}_worst_ms"]) == (2.0, 9.0)
+    assert (told["trials"], told["violations"]) == (3, 0)
+    assert plans == [Plan(3, 10, 2, 7.0, 0)]
+
+
+def test_a_violation_in_the_trace_fails_the_bench(runner: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Failover(violations=[Violation("S1", "a:1", "delivered twice")], kept=[Path("somewhere")])
+    with_result(monkeypatch, broken)
+    ran = runner.invoke(app, ["bench", "failover", "--json"])
+    assert ran.exit_code == 1
+    assert json.loads(ran.stdout)["violations"] == 1
+    assert "S1 a:1: delivered twice" in ran.stderr
+    assert "covey trace cat somewhere/trace" in ran.stderr
+
+
+def test_daemons_that_do_not_come_to_one_view_fail_the_bench(
+    runner: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_result(monkeypatch, LiveError("waited 15 s for one view of a b c"))
+    ran = runner.invoke(app, ["bench", "failover", "--json"])
+    assert ran.exit_code == 1
+    assert ran.stdout == ""
+    assert "waited 15 s" in ran.stderr

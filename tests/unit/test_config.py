@@ -1,0 +1,105 @@
+"""The configuration: what all daemons must agree on, and what is refused, with the line and a remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from covey.config import Cluster, DaemonConfig, Settings, digest, is_loopback, lan, loopback, one_site
+from covey.config_file import parse, render
+from covey.errors import ConfigError
+
+FILE = Path("covey.toml")
+MULTICAST = "239.192.77.1:4800"
+
+
+def two(*hosts: str, multicast: str | None = None) -> Cluster:
+    named = zip("abcdefgh", hosts or ("127.0.0.1", "127.0.0.1"), strict=False)
+    return Cluster("x", tuple(DaemonConfig(name, 0, host, 4801) for name, host in named), multicast)
+
+
+# --- the digests
+
+
+def test_every_setting_is_part_of_the_digest() -> None:
+    cluster, settings = one_site(3), Settings()
+    seen = {digest(cluster, settings)}
+    for field in settings.__struct_fields__:
+        # One more or one less: either keeps to the rules between settings.
+        for value in (getattr(settings, field) + 1, getattr(settings, field) - 1):
+            try:
+                other = msgspec.structs.replace(settings, **{field: value})
+            except ConfigError:
+                continue
+            assert digest(cluster, other) not in seen, field
+            seen.add(digest(cluster, other))
+    assert len(seen) > len(settings.__struct_fields__)
+
+
+def test_the_digests_name_a_cluster_and_fit_64_bits() -> None:
+    clusters = [one_site(2), one_site(3), one_site(3, "y"), two(), two("127.0.0.2"), two(multicast=MULTICAST)]
+    assert len({cluster.digest() for cluster in clusters}) == len(clusters)
+    assert len({digest(cluster, lan()) for cluster in clusters}) == len(clusters)
+    assert all(0 <= digest(cluster, lan()) < 2**64 for cluster in clusters)
+
+
+def test_the_settings_do_not_change_how_a_cluster_is_found() -> None:
+    text = render(one_site(1), "lan").replace("port = 0", "port = 4801")
+    short = parse(text, FILE)
+    long = parse(text.replace('preset = "lan"', 'preset = "wan"'), FILE)
+    assert short.cluster.digest() == long.cluster.digest()
+    assert digest(short.cluster, short.settings) != digest(long.cluster, long.settings)
+
+
+# --- multicast
+
+
+def test_a_file_with_multicast_is_read_back() -> None:
+    cluster = two(multicast=MULTICAST)
+    configuration = parse(render(cluster, "loopback"), FILE)
+    assert configuration.cluster == cluster
+    assert configuration.settings == loopback(2)
+    assert configuration.unsealed_hosts == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "239.192.77.1", "239.192.77.1:0", "239.192.77.1:65536", "239.192.77:4800", "192.0.2.1:4800", "[ff02::1]:4800"],
+)
+def test_what_is_no_multicast_address_is_refused_with_line_and_remedy(wrong: str) -> None:
+    text = render(two(multicast=MULTICAST), "loopback").replace(MULTICAST, wrong)
+    with pytest.raises(ConfigError, match=r"covey\.toml:4: multicast is .*: write .* for example 239\.192\.77\.1:4800"):
+        parse(text, FILE)
+    with pytest.raises(ConfigError, match="write an IPv4 multicast address"):
+        two(multicast=wrong)
+
+
+def test_multicast_between_loopback_and_elsewhere_is_refused() -> None:
+    text = render(two("127.0.0.1", "192.0.2.1", multicast=MULTICAST), "lan")
+    with pytest.raises(ConfigError, match=r"covey\.toml:5: multicast stays on one network.*remove `multicast`"):
+        parse(text, FILE)
+
+
+def test_multicast_elsewhere_still_asks_for_trust_in_the_network() -> None:
+    text = render(two("192.0.2.1", "192.0.2.2", multicast=MULTICAST), "lan")
+    assert parse(text, FILE).unsealed_hosts == ["192.0.2.1", "192.0.2.2"]
+    with pytest.raises(ConfigError, match="`allow_unsealed = true` if you trust"):
+        parse(text.replace("allow_unsealed = true", "allow_unsealed = false"), FILE)
+
+
+# --- hosts
+
+
+@pytest.mark.parametrize("host", ["example.org", "::1", "127.0.0.256", ""])
+def test_what_is_no_ipv4_address_is_refused_with_its_line(host: str) -> None:
+    with pytest.raises(ConfigError, match=r"covey\.toml:\d+: daemon 'a' has host .*: write an IPv4 address"):
+        parse(render(two(host), "lan"), FILE)
+
+
+@pytest.mark.parametrize(
+    ("host", "near"), [("localhost", True), ("127.1.2.3", True), ("192.0.2.1", False), ("x", False)]
+)
+def test_loopback_is_told_from_other_hosts(host: str, near: bool) -> None:
+    assert is_loopback(host) == near

@@ -1,0 +1,45 @@
+"""What a daemon process tells of its work: counts, and how fast they grow."""
+
+from __future__ import annotations
+
+from covey.drivers.live.endpoint import Traffic
+from covey.drivers.live.measures import Measures, Rate
+from covey.ids import Ballot
+from covey.protocol.effects import Installed, Signal
+from covey.protocol.states import Reason
+
+SECOND = 1_000_000
+VIEW = Ballot(1, 0, 1)
+
+
+def test_a_rate_is_taken_over_a_second_or_more_and_kept_until_the_next() -> None:
+    rate = Rate(0)
+    assert rate.per_second(10, SECOND // 2) == 0, "too early to tell"
+    assert rate.per_second(30, 2 * SECOND) == 15
+    assert rate.per_second(99, 2 * SECOND + 1) == 15, "too early again"
+    assert rate.per_second(30, 4 * SECOND) == 0
+
+
+def test_effects_are_counted_by_what_they_are() -> None:
+    measures = Measures(0)
+    for effect in (Signal(VIEW), Installed(None, VIEW, (), (), "start", Reason.STARTED, "")):
+        measures.observe(effect)
+    told = measures.snapshot(Traffic(), SECOND)
+    assert (measures.changes, told["views"], told["delivered"]) == (2, 1, 0)
+
+
+def test_all_traffic_is_told_with_its_rate() -> None:
+    told = Measures(0).snapshot(Traffic(4, 400, 6, 600), 2 * SECOND)
+    assert told["datagrams_sent"] == 4
+    assert told["datagrams_sent_per_s"] == 2
+    assert told["bytes_sent_per_s"] == 200
+    assert told["datagrams_received_per_s"] == 3
+    assert told["bytes_received_per_s"] == 300
+
+
+def test_rotations_are_counted_anew_in_each_view() -> None:
+    measures = Measures(0)
+    assert measures.rotations_per_s("one", 300, 3, SECOND) == 0
+    assert measures.rotations_per_s("one", 600, 3, 2 * SECOND) == 100
+    assert measures.rotations_per_s("two", 10, 2, 3 * SECOND) == 0, "the view has just begun"
+    assert measures.rotations_per_s("two", 50, 2, 4 * SECOND) == 20
