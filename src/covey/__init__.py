@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from covey.client.events import Transitional as Transitional
     from covey.client.events import View as View
     from covey.client.session import Session as Session
+    from covey.embedding import embedded as embedded
     from covey.errors import ArgumentError as ArgumentError
     from covey.errors import ConfigError as ConfigError
     from covey.errors import ConnectError as ConnectError
@@ -59,6 +60,7 @@ _EXPORTS: Final = {
         "ArgumentError", "ConfigError", "ConnectError", "CoveyError", "MembershipError", "MessageTooLargeError",
         "RefusedError", "SessionOverError",
     ),
+    "covey.embedding": ("embedded",),
     "covey.protocol.values": ("Service",),
 }  # fmt: skip
 _HOME: Final = {name: module for module, names in _EXPORTS.items() for name in names}

@@ -48,6 +48,16 @@ PROMISES: Final = {
     "M5": "agreed: one order for all",
     "M6": "safe: delivered only when all have it",
     "M7": "services mix without overtaking",
+    "M8": "who sends need not be a member",
+    "M9": "one message to several groups comes once",
+    "C1": "a join or leave is one message, and blocks nobody",
+    "C2": "members deliver a message in the same view",
+    "C3": "the same view of a group has the same members everywhere",
+    "C4": "a group hears nothing of what does not concern it",
+    "C5": "every view says why it came",
+    "C6": "who leaves learns where",
+    "C7": "a client that crashes takes nobody along",
+    "C8": "a name is one program's at a time",
 }
 WIDTH_WITHOUT_TERMINAL: Final = 110
 
@@ -147,8 +157,10 @@ class Stage:
     def verdicts(self, verdicts: list[Verdict], rows: int) -> None:
         from rich.table import Table
 
+        from covey.drivers.simulation.checkers import DAEMON_CHECKERS
+
         table = Table("", "promise", "cases", "broken", title=f"{rows:,} events checked", title_justify="left")
-        for verdict in verdicts:
+        for verdict in [one for one in verdicts if one.premises or one.guarantee in DAEMON_CHECKERS]:
             self._emit(
                 {
                     "kind": "guarantee",

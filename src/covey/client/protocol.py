@@ -206,8 +206,11 @@ class ClientProtocol:
                 if self._state in {State.LEAVING, State.OVER}:
                     break
                 events += self._on_word(read_from_daemon(kind, body))
+            problem = self._splitter.problem
         except FrameError as error:
-            events += self._ended(f"the daemon sent something that is no frame of ours ({error})")
+            problem = error
+        if problem is not None:
+            events += self._ended(f"the daemon sent something that is no frame of ours ({problem})")
         return events
 
     def lost(self, reason: str) -> list[Event]:

@@ -72,6 +72,7 @@ class Clients:
         self._names: dict[str, int] = {}
         self._numbers = FIRST_SESSION
         self._stalled: dict[int, Session] = {}
+        self._leaving: dict[int, Session] = {}
         self._declared: dict[int, tuple[str, dict[str, Place]]] = {}
         self._blocked: dict[str, set[tuple[Life, int]]] = {}
         self._names_checked: set[str] = set()
@@ -103,12 +104,13 @@ class Clients:
         try:
             for kind, body in session.splitter.feed(data):
                 session.words.append(read_from_client(kind, body))
+            problem = session.splitter.problem
         except FrameError as error:
-            self._work(session)
-            self._kit.count.add(f"client ended: {error.reason}")
-            self._end(session, f"it sent something that is no frame of ours ({error})")
-            return
+            problem = error
         self._work(session)
+        if problem is not None:
+            self._kit.count.add(f"client ended: {problem.reason}")
+            self._end(session, f"it sent something that is no frame of ours ({problem})")
 
     def on_gone(self, connection: int, now_us: int) -> None:
         """The stream is over, whoever ended it."""
@@ -166,7 +168,7 @@ class Clients:
         elif isinstance(word, LeaveGroup):
             self._leave(session, word.group)
         elif isinstance(word, Bye):
-            self._end(session, "goodbye")
+            self._bye(session)
         else:
             self._end(session, "it said HELLO twice")
         return True
@@ -289,6 +291,13 @@ class Clients:
         if was_open:
             self._depart(session)
 
+    def _bye(self, session: Session) -> None:
+        """It is let go once its departure is ordered: then its name is free again."""
+        session.phase = Phase.ENDING
+        session.words.clear()
+        self._leaving[session.number] = session
+        self._depart(session)
+
     def _depart(self, session: Session) -> None:
         """Its departure is ordered after everything it sent; only then is its name free."""
         self._by_number.pop(session.number, None)
@@ -305,6 +314,11 @@ class Clients:
     def _free(self, number: int) -> None:
         for name in [name for name, owner in self._names.items() if owner == number]:
             del self._names[name]
+        session = self._leaving.pop(number, None)
+        if session is not None:
+            word = encode_word(Ended("goodbye", 0, 0))
+            session.outbox.put((word,), len(word), self._now_us)
+            self._effects += [ClientReady(session.connection), ClientClosed(session.connection)]
 
     def end_all(self, reason: str, now_us: int) -> None:
         """The daemon stops: everyone is told."""

@@ -110,7 +110,9 @@ class LocalCluster:
     def close(self) -> None:
         for child in self._lives:
             child.close()
-            socket_path(self.cluster, child.name).unlink(missing_ok=True)
+            path = socket_path(self.cluster, child.name)
+            path.unlink(missing_ok=True)
+            path.with_name(f"{path.name}.client").unlink(missing_ok=True)
 
     # --- who there is
 

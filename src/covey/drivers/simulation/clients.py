@@ -21,6 +21,50 @@ _LARGE = 20_000
 POLICIES: tuple[Policy, ...] = ("disconnect", "block")
 
 
+class Seat:
+    """One session of a program, as its stream sees it. What comes late for an old one concerns no other."""
+
+    def __init__(self, world: World, streams: Streams, protocol: RecordingProtocol) -> None:
+        self._world = world
+        self._streams = streams
+        self.protocol = protocol
+        self.stream: Stream | None = None
+        self.is_reading = True
+        self.is_over = False
+
+    def take(self, room: int) -> list[Payload]:
+        return self.protocol.take(room)
+
+    def arrived(self, data: bytes) -> None:
+        if self.is_over:
+            return
+        self._see(self.protocol.feed(data))
+        self.write()
+
+    def broke(self, reason: str) -> None:
+        if not self.is_over:
+            self._see(self.protocol.lost(reason))
+        self.is_over = True
+
+    def write(self) -> None:
+        if self.stream is not None:
+            self._streams.write(self.stream)
+
+    def read_again(self) -> None:
+        self.is_reading = True
+        if self.stream is not None:
+            self._streams.read(self.stream)
+
+    def vanish(self) -> None:
+        self.is_over = True
+        if self.stream is not None:
+            self._streams.drop(self.stream)
+
+    def _see(self, events: list[Event]) -> None:
+        self._world.changed_at = self._world.now
+        self.is_over = any(isinstance(event, Disconnected) for event in events)
+
+
 class Program:
     """One program: a name, at most one session at a time, and what it does with it."""
 
@@ -29,36 +73,15 @@ class Program:
         self._streams = streams
         self._random = random
         self._name = name
-        self._stream: Stream | None = None
-        self._protocol: RecordingProtocol | None = None
+        self._run = run
+        self._sink = sink
         self._recorder = ClientRecorder(run, sink)
-        self._stalled = False
+        self._seat: Seat | None = None
         self.running = True
 
-    # --- as its stream sees it
-
     @property
-    def is_reading(self) -> bool:
-        return not self._stalled
-
-    def take(self, room: int) -> list[Payload]:
-        return self._protocol.take(room) if self._protocol is not None else []
-
-    def arrived(self, data: bytes) -> None:
-        if self._protocol is not None:
-            self._see(self._protocol.feed(data))
-        if self._stream is not None:
-            self._streams.write(self._stream)
-
-    def broke(self, reason: str) -> None:
-        if self._protocol is not None:
-            self._see(self._protocol.lost(reason))
-        self._protocol = self._stream = None
-
-    def _see(self, events: list[Event]) -> None:
-        self._world.changed_at = self._world.now
-        if any(isinstance(event, Disconnected) for event in events):
-            self._protocol = None
+    def is_connected(self) -> bool:
+        return self._seat is not None and not self._seat.is_over and self._seat.protocol.is_open
 
     # --- what it does
 
@@ -70,27 +93,29 @@ class Program:
             yield 1 + int(self._random.expovariate(1.0) * 60 * MS)
 
     def act(self) -> None:
-        if self._protocol is None:
-            self.connect()
-        elif self._protocol.is_open:
+        if self._seat is None or self._seat.is_over:
+            self._connect()
+        elif self.is_connected:
             action = self._random.choices(
                 (self._join, self._leave, self.send, self._stall, self._bye, self._crash),
                 (18, 7, 68, 2, 2, 3),
             )[0]
             action()
-        if self._stream is not None:
-            self._streams.write(self._stream)
+        if self._seat is not None:
+            self._seat.write()
 
-    def connect(self) -> None:
-        self._stalled = False
-        stream = self._streams.connect(self._random.randrange(len(self._world.cluster.daemons)), self)
-        if stream is None:
-            return
-        policy: Policy = self._random.choice(POLICIES)
-        self._protocol = RecordingProtocol(
-            self._name, self._recorder, self._random.randrange(3), policy, lambda: (self._world.time_ns, None)
+    def _connect(self) -> None:
+        self._recorder = ClientRecorder(self._run, self._sink)
+        protocol = RecordingProtocol(
+            self._name,
+            self._recorder,
+            self._random.randrange(3),
+            self._random.choice(POLICIES),
+            lambda: (self._world.time_ns, None),
         )
-        self._stream = stream
+        seat = Seat(self._world, self._streams, protocol)
+        seat.stream = self._streams.connect(self._random.randrange(len(self._world.cluster.daemons)), seat)
+        self._seat = seat if seat.stream is not None else None
 
     def _join(self) -> None:
         protocol, group = self._open(), self._random.choice(GROUPS)
@@ -116,47 +141,37 @@ class Program:
 
     def _stall(self) -> None:
         """Stop reading for a while."""
-        if not self._stalled:
-            self._stalled = True
+        seat = self._seat
+        if seat is not None and seat.is_reading:
+            seat.is_reading = False
             wait = self._random.choice((50, 400, 1_500)) * MS
-            self._world.at(self._world.now + wait, self.read_again)
-
-    def read_again(self) -> None:
-        self._stalled = False
-        if self._stream is not None:
-            self._streams.read(self._stream)
+            self._world.at(self._world.now + wait, seat.read_again)
 
     def _bye(self) -> None:
         self._open().bye()
 
     def _crash(self) -> None:
         self._recorder.event("crash", self._world.time_ns, cause="killed")
-        stream, self._stream, self._protocol = self._stream, None, None
-        if stream is not None:
-            self._streams.drop(stream)
+        if self._seat is not None:
+            self._seat.vanish()
 
     # --- the end of the run
 
+    def read_again(self) -> None:
+        if self._seat is not None:
+            self._seat.read_again()
+
     def last_words(self) -> None:
         """At the end: everybody can still send everything."""
-        if self.is_connected:
+        if self._seat is not None and self.is_connected:
             for service in Service:
                 self.send((service,))
-            if self._stream is not None:
-                self._streams.write(self._stream)
-
-    def is_at_rest(self) -> bool:
-        """Everything it asked for has left, and it is not in the middle of connecting."""
-        return self._protocol is None or (self._protocol.is_open and not self._protocol.waiting_bytes)
+            self._seat.write()
 
     def end(self) -> None:
-        if self._protocol is not None and self._protocol.is_open:
+        if self.is_connected:
             self._recorder.event("end", self._world.time_ns)
 
-    @property
-    def is_connected(self) -> bool:
-        return self._protocol is not None and self._protocol.is_open
-
     def _open(self) -> RecordingProtocol:
-        assert self._protocol is not None
-        return self._protocol
+        assert self._seat is not None
+        return self._seat.protocol

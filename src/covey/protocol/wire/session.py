@@ -185,6 +185,7 @@ _KIND: Final[dict[type[Word], int]] = {word: kind for kind, word in enumerate(_C
 }
 _DECODERS: Final = {kind: msgspec.msgpack.Decoder(word) for word, kind in _KIND.items()}
 _SENDING, _ARRIVED = 32, 64
+_SERVICES: Final = tuple(Service)
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 _HEAD = struct.Struct("<IB")
@@ -238,22 +239,23 @@ class Splitter:
 
     def __init__(self, frame_bytes_max: int) -> None:
         self.frame_bytes_max = frame_bytes_max
+        self.problem: FrameError | None = None
+        """Why nothing more can be read from this stream."""
         self._kept = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, memoryview]]:
-        """(kind, body) of every frame completed; FrameError if one is too large."""
+        """(kind, body) of every frame completed. If one is too large, `problem` says so, and nothing follows it."""
         frames: list[tuple[int, memoryview]] = []
         at, view = 0, memoryview(data)
         if self._kept:
             at = self._complete(view, frames)
-        while len(data) - at >= HEAD_BYTES:
+        while len(data) - at >= HEAD_BYTES and self.problem is None:
             size, kind = _HEAD.unpack_from(data, at)
-            self._check(size)
-            if len(data) - at - HEAD_BYTES < size:
+            if not self._may_be(size) or len(data) - at - HEAD_BYTES < size:
                 break
             frames.append((kind, view[at + HEAD_BYTES : at + HEAD_BYTES + size]))
             at += HEAD_BYTES + size
-        if at < len(data):
+        if at < len(data) and self.problem is None:
             self._kept += view[at:]
         return frames
 
@@ -270,7 +272,8 @@ class Splitter:
         size: int
         kind: int
         size, kind = _HEAD.unpack_from(self._kept)
-        self._check(size)
+        if not self._may_be(size):
+            return len(view)
         end = at + HEAD_BYTES + size - len(self._kept)
         self._kept += view[at:end]
         if end > len(view):
@@ -279,9 +282,10 @@ class Splitter:
         self._kept = bytearray()
         return end
 
-    def _check(self, size: int) -> None:
+    def _may_be(self, size: int) -> bool:
         if size > self.frame_bytes_max:
-            raise FrameError("frame too large", f"{size} bytes, at most {self.frame_bytes_max}")
+            self.problem = FrameError("frame too large", f"{size} bytes, at most {self.frame_bytes_max}")
+        return self.problem is None
 
 
 def read_from_client(kind: int, body: memoryview) -> FromClient:
@@ -311,8 +315,8 @@ def _read_sending(body: memoryview) -> Sending:
     try:
         service, flags, count, session_seq, groups = _SEND.unpack_from(body)
         names, at = _read_groups(body, _SEND.size, groups)
-        return Sending(Service(service), flags, count, session_seq, names, body[at:])
-    except (struct.error, ValueError) as error:
+        return Sending(_SERVICES[service], flags, count, session_seq, names, body[at:])
+    except (struct.error, ValueError, IndexError) as error:
         raise FrameError("malformed frame", str(error)) from None
 
 
@@ -321,21 +325,30 @@ def _read_arrived(body: memoryview) -> Arrived:
         service, flags, count, session_seq, counter, proposer, boot, stamp, site, groups = _DATA.unpack_from(body)
         names, at = _read_groups(body, _DATA.size, groups)
         view = Ballot(counter, proposer, boot)
-        return Arrived(Service(service), flags, count, session_seq, view, stamp, site, names, body[at:])
-    except (struct.error, ValueError) as error:
+        return Arrived(_SERVICES[service], flags, count, session_seq, view, stamp, site, names, body[at:])
+    except (struct.error, ValueError, IndexError) as error:
         raise FrameError("malformed frame", str(error)) from None
 
 
 def _read_groups(body: memoryview, at: int, count: int) -> tuple[tuple[str, ...], int]:
-    names = []
+    start = at
     for _ in range(count):
         (size,) = _LENGTH.unpack_from(body, at)
-        at += _LENGTH.size
-        if at + size > len(body):
+        at += _LENGTH.size + size
+        if at > len(body):
             raise FrameError("malformed frame", "a name is longer than its frame")
-        names.append(str(body[at : at + size], "utf-8"))
-        at += size
-    return tuple(names), at
+    return _unpack_groups(bytes(body[start:at])), at
+
+
+@lru_cache(maxsize=10_000)
+def _unpack_groups(packed: bytes) -> tuple[str, ...]:
+    """Most frames go where others went before."""
+    names, at = [], 0
+    while at < len(packed):
+        (size,) = _LENGTH.unpack_from(packed, at)
+        at += _LENGTH.size + size
+        names.append(packed[at - size : at].decode())
+    return tuple(names)
 
 
 # --- messages inside a body

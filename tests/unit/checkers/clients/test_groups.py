@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from covey.trace.record import Row
-from tests.unit.checkers.builder import verdicts
+from tests.unit.checkers.builder import renumbered, verdicts
 from tests.unit.checkers.clients.damage import (
     assert_good,
     broken,
@@ -16,6 +16,7 @@ from tests.unit.checkers.clients.damage import (
     row_of,
     rows_of,
     trio,
+    violations,
     without,
 )
 from tests.unit.checkers.clients.world import World
@@ -187,6 +188,21 @@ def test_c3_a_light_view_of_another_group_after_a_signal() -> None:
     )
     assert broken(moved(world, light, rows_of(world, "x", event="view", view_new="v2/net")[0])) >= {"C3"}
     assert signal.group == "g"
+
+
+def test_c3_a_light_view_for_a_change_after_the_daemons_signal() -> None:
+    """It is shown before the signal of the group, but the daemon had its signal before it passed the change."""
+    world = trio()
+    world.leave("z", "g")
+    world.flow("c")
+    world.multicast("x", "agreed", "h")
+    rows = world.become("a b", "c").rows
+    assert broken(rows) == set()
+    signal = next(row for row in rows if row.process == "a:1" and row.event == "transitional")
+    passed = next(row for row in rows if row.process == "a:1" and row.order_stamp == 4 and row.event == "deliver")
+    rows.remove(signal)
+    rows.insert(rows.index(passed), signal)
+    assert "C3" in {violation.guarantee for violation in violations(renumbered(rows)) if "@" in violation.process}
 
 
 def test_c3_a_daemon_view_that_the_daemon_never_installed() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from covey.drivers.simulation.checkers.clients import changes, delivery, groups, order, services, views
+from covey.drivers.simulation.checkers.clients import changes, delivery, groups, order, rest, services, views
 from covey.drivers.simulation.checkers.clients.history import ClientHistory
 from covey.drivers.simulation.checkers.verdict import Verdict
 
@@ -27,8 +27,8 @@ CHECKERS: Final[dict[str, Callable[[ClientHistory], Verdict]]] = {
     "S9": delivery.same_view_delivery,
     "S10": delivery.sane_view,
     "S11": delivery.transitional_signal,
-    "S12": delivery.self_delivery,
-    "S13": delivery.termination,
+    "S12": rest.self_delivery,
+    "S13": rest.termination,
     "M1": services.unreliable,
     "M2": services.reliable,
     "M3": order.fifo,

@@ -142,6 +142,10 @@ def _judge_daemon_view(findings: Findings, history: ClientHistory, stay: GroupSt
     if installed is None:
         findings.violation(stay.process, f"{where(stay)} at {stay.process}: {daemon} never installed that daemon view")
         return
+    if stay.change in history.daemons.passed_after_signal(daemon):
+        findings.violation(
+            stay.process, f"light {where(stay)} at {stay.process} shows a change that came after the signal of {daemon}"
+        )
     if stay.rank[:-2] != installed.rank:
         findings.violation(stay.process, f"{where(stay)} at {stay.process} has not the rank of its daemon view")
     known = (history.lives[member] for member in sorted(stay.members) if member in history.lives)

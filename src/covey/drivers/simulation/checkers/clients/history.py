@@ -2,8 +2,8 @@
 
 In:        the trace rows of one run, of which those of level C count here, and the History of its daemons.
 Out:       ClientHistory: lives, messages, who installed which view of which group, who moved together, what is owed.
-Not here:  one process at a time (lives.py), judgement (views.py, delivery.py, order.py, services.py, changes.py,
-           groups.py).
+Not here:  one process at a time (lives.py, walk.py), judgement (views.py, delivery.py, rest.py, order.py, services.py,
+           changes.py, groups.py).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from covey.drivers.simulation.checkers.clients.lives import (
     ClientLife,
     GroupStay,
     Membership,
-    Walk,
     collect_messages,
     split_into_lives,
 )
 from covey.drivers.simulation.checkers.clients.owed import owed_to
 from covey.drivers.simulation.checkers.clients.sets import ClientSets
+from covey.drivers.simulation.checkers.clients.walk import Walk
 from covey.drivers.simulation.checkers.history import History
 from covey.drivers.simulation.checkers.lives import assign_bits, union
 from covey.drivers.simulation.checkers.sets import union_by

@@ -1,7 +1,7 @@
 """Clients, their stays in groups, and what they deliver: the rows of level C as the things the guarantees speak of.
 
 In:        the trace rows of one run. Order between processes is never assumed: `step` and `time_ns` are not read.
-Out:       messages by name, lives by process; each life with its memberships, their stays, and its deliveries.
+Out:       messages by name, and lives by process, which walk.py fills with memberships, stays and deliveries.
 Not here:  what spans several processes (history.py), daemons (daemons.py), judgement.
 
 A *membership* is one process in one group, from its first view there to its leave or its departure; joining again
@@ -216,16 +216,16 @@ def collect_messages(lives: Iterable[ClientLife]) -> tuple[dict[str, ClientMessa
             if row.event in DELIVERED:
                 deliveries.append(row)
             elif row.event == "send" and not was_refused(row):
-                if messages.setdefault(_name(row), message := _message_of(row)) is not message:
+                if messages.setdefault(name_of(row), message := _message_of(row)) is not message:
                     repeated_sends.append(row)
     for row in deliveries:
-        message = messages.get(_name(row)) or messages.setdefault(_name(row), _message_of(row))
+        message = messages.get(name_of(row)) or messages.setdefault(name_of(row), _message_of(row))
         if message.key is None:
             message.order_view, message.key = row.order_view, key_of(row)
     return messages, repeated_sends
 
 
-def _name(row: Row) -> str:
+def name_of(row: Row) -> str:
     # A nameless delivery is kept, under the empty name: it has no send, and S7 shall say so.
     return row.message or ""
 
@@ -233,7 +233,7 @@ def _name(row: Row) -> str:
 def _message_of(row: Row) -> ClientMessage:
     sent = row.event == "send"
     return ClientMessage(
-        name=_name(row),
+        name=name_of(row),
         sender=row.sender or "",
         session_seq=row.session_seq or 0,
         strength=STRENGTH.get(row.service or "", UNRELIABLE),
@@ -243,85 +243,3 @@ def _message_of(row: Row) -> ClientMessage:
         origin=row.process if sent else None,
         groups=row.groups,
     )
-
-
-class Walk:
-    """Goes through one life's rows once and fills its memberships, deliveries and traffic."""
-
-    def __init__(self, life: ClientLife, messages: dict[str, ClientMessage]) -> None:
-        self.life = life
-        self.messages = messages
-        # The last stay in each group that the client is in.
-        self.current: dict[str, GroupStay] = {}
-
-    def walk(self) -> None:
-        for row in self.life.rows:
-            if row.event in DELIVERED:
-                self._on_deliver(row)
-            elif row.event == "send":
-                self._on_send(row)
-            elif row.event == "view":
-                self._on_view(row)
-            elif row.event == "transitional":
-                self._on_signal(row)
-            elif row.event == "self_leave":
-                self._close(row.group or "", row)
-            elif row.event in DEPARTED:
-                self._on_departure(row)
-            elif row.event == "end":
-                self.life.ended = True
-
-    def _on_view(self, row: Row) -> None:
-        group, view = row.group or "", row.view_new or ""
-        previous = self.current.get(group) if row.view is not None else None
-        if previous is None:
-            self._close(group, row)
-            self.life.memberships.append(Membership(self.life.process, group))
-        membership = previous.membership if previous is not None else self.life.memberships[-1]
-        stay = GroupStay(
-            membership=membership,
-            view=view,
-            rank=row.view_rank,
-            members=frozenset(row.members),
-            transitional=frozenset(row.transitional),
-            cause=row.cause,
-            daemon_view=view.partition("/")[0],
-            change=place_of(row),
-            previous=previous,
-        )
-        if previous is not None:
-            previous.next = stay
-        membership.stays.append(stay)
-        self.current[group] = stay
-
-    def _on_signal(self, row: Row) -> None:
-        if stay := self.current.get(row.group or ""):
-            stay.signals += 1
-
-    def _on_departure(self, row: Row) -> None:
-        self.life.departed = True
-        for group in list(self.current):
-            self._close(group, row)
-
-    def _close(self, group: str, row: Row) -> None:
-        if stay := self.current.pop(group, None):
-            stay.membership.closed_by = row
-
-    def _on_send(self, row: Row) -> None:
-        message = self.messages.get(_name(row))
-        if message is None or message.send is not row:
-            return
-        self.life.traffic.append((True, message))
-        message.sent_in_stays = {group: self.current[group] for group in message.groups if group in self.current}
-
-    def _on_deliver(self, row: Row) -> None:
-        message = self.messages[_name(row)]
-        stays = tuple((stay, stay.signals > 0) for stay in map(self.current.get, row.groups) if stay is not None)
-        self.life.deliveries.append(ClientDelivery(message, row, stays))
-        self.life.traffic.append((False, message))
-        self.life.delivered |= message.bit
-        for stay, after_signal in stays:
-            if after_signal:
-                stay.delivered_after_signal |= message.bit
-            else:
-                stay.delivered_before_signal |= message.bit

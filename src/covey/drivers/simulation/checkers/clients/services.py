@@ -2,7 +2,7 @@
 
 In:        a ClientHistory.
 Out:       one Verdict per guarantee.
-Not here:  fifo, causal, agreed, mixing (order.py), what the services share (delivery.py).
+Not here:  fifo, causal, agreed, mixing (order.py), what the services share (delivery.py, rest.py).
 
   M1  unreliable: at most once
   M2  reliable: S6, S8 and S12 for messages of this service
@@ -16,15 +16,13 @@ from __future__ import annotations
 from covey.drivers.simulation.checkers.clients.delivery import (
     judge_comovers,
     judge_duplicates,
-    judge_handed_out,
-    judge_resting,
     judge_same_view,
-    judge_self_delivery,
     judge_spans,
 )
 from covey.drivers.simulation.checkers.clients.history import ClientHistory
 from covey.drivers.simulation.checkers.clients.lives import GroupStay
 from covey.drivers.simulation.checkers.clients.order import judge_completeness, judge_places
+from covey.drivers.simulation.checkers.clients.rest import judge_handed_out, judge_resting, judge_self_delivery
 from covey.drivers.simulation.checkers.clients.views import where
 from covey.drivers.simulation.checkers.lives import CAUSAL, FIFO, RELIABLE, SAFE, UNRELIABLE
 from covey.drivers.simulation.checkers.verdict import Findings, Verdict
