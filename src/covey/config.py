@@ -176,11 +176,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ring_bundles_unstable: int = 2_000
     retransmit_requests_max: int = 60
     source_bundles_unstable: int = 200
-    submit_queue_bytes: int = 4 * 1024 * 1024
+    submit_queue_bytes: int = 16 * 1024 * 1024
     recovery_batch_bundles: int = 64
     sessions_max: int = 10_000
     session_groups_max: int = 10_000
-    session_send_bytes: int = 1024 * 1024
+    session_send_bytes: int = 2 * 1024 * 1024
     session_receive_bytes: int = 64 * 1024 * 1024
     hello_timeout_ms: int = 5_000
     block_max_ms: int = 10_000
@@ -259,9 +259,9 @@ def loopback(daemons: int = 5) -> Settings:
         lan(daemons),
         packet_bytes=60_000,
         bundle_bytes=50_000,
-        ring_packets_per_visit=10,
-        ring_packets_per_rotation=24,
-        ring_packets_unstable=60,
+        ring_packets_per_visit=20,
+        ring_packets_per_rotation=48,
+        ring_packets_unstable=120,
         ring_packets_after_token=2,
     )
 

@@ -19,8 +19,9 @@ from covey.drivers.simulation.swarm import SeedReport, report_seed, run_swarm
 from .mutants import MUTANTS
 
 SWARM = range(5_000, 5_200)
+CLIENT_SWARM = range(5_200, 5_260)
 
-PAST_NOT_AWAITED = [(1, 20), (3, 0), (3, 1), (3, 3)]
+PAST_NOT_AWAITED = [(1, 12), (1, 22), (3, 1), (3, 3)]
 """(sites, seed) of runs in which agreed messages stamped without the past of early deliveries break M4 (rule R8)."""
 
 
@@ -30,15 +31,15 @@ def _failures(report: SeedReport) -> str:
 
 @pytest.mark.parametrize(("sites", "seed"), PAST_NOT_AWAITED)
 def test_agreed_waits_for_the_past_of_what_came_early(sites: int, seed: int) -> None:
-    assert not _failures(report_seed(seed, Asked(sites=sites)))
+    assert not _failures(report_seed(seed, Asked(sites=sites, clients=0)))
     with MUTANTS["past not awaited"].applied():
-        assert "M4" in {one.guarantee for one in report_seed(seed, Asked(sites=sites)).violations}
+        assert "M4" in {one.guarantee for one in report_seed(seed, Asked(sites=sites, clients=0)).violations}
 
 
 @pytest.mark.parametrize("sites", [2, 3, 4])
 def test_sites_of_one_daemon_each(sites: int) -> None:
     for seed in range(900, 903):
-        report = report_seed(seed, Asked(sites=sites))
+        report = report_seed(seed, Asked(sites=sites, clients=0))
         assert not _failures(report), f"covey sim run --seed {seed} --sites {sites}"
 
 
@@ -50,6 +51,17 @@ def test_swarm_has_no_violation_and_reaches_every_floor() -> None:
         assert not report.violations, f"covey sim run --seed {report.seed}\n{_failures(report)}"
         tally.add(report.probes)
     rare = [f"{probe.name}: {tally.share(probe):.0%} of {probe.floor:.0%}" for probe in tally.below_floor()]
+    assert not rare
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+def test_swarm_with_clients_has_no_violation_and_reaches_every_floor() -> None:
+    tally = Tally(clients=True)
+    for report in run_swarm(CLIENT_SWARM, Asked(clients=8), os.cpu_count() or 1):
+        assert not report.violations, f"covey sim run --seed {report.seed} --clients 8\n{_failures(report)}"
+        tally.add(report.probes)
+    rare = [f"{probe.name}: {tally.share(probe):.0%}" for probe in tally.below_floor() if probe.clients]
     assert not rare
 
 

@@ -15,7 +15,7 @@ from covey.protocol.values import Payload
 from .events import Disconnected, Event
 from .protocol import ClientProtocol
 
-READ_BYTES: Final = 256 * 1024
+READ_BYTES: Final = 100_000
 WRITE_BYTES: Final = 256 * 1024
 BUSY_PAUSE_S: Final = 0.01
 """Before trying again to connect to a daemon that has too many connections to take."""

@@ -76,6 +76,7 @@ class DaemonProcess:
         host, port = self._daemon.endpoint.address
         self._say(Ready(time_ns=time.time_ns(), process=self.process, address=f"{host}:{port}"))
         gc.freeze()  # What exists now stays: no collection shall look at it again.
+        gc.set_threshold(20_000, 20, 50)  # Nothing in the loop makes rings of objects: look rarely.
         gc.enable()  # It is off while a daemon starts (launch.py).
         try:
             self._daemon.run()
