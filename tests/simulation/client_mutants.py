@@ -16,7 +16,7 @@ from covey.protocol.groups.roster import Member, Roster
 from covey.protocol.inputs import Submit
 from covey.protocol.session.session import Session
 from covey.protocol.values import Bundle, Kind, Service, SessionGroups
-from covey.protocol.wire.session import GroupLeft, GroupView
+from covey.protocol.wire.session import GroupLeft, GroupSignal, GroupView
 
 from .mutants import Mutant
 
@@ -140,6 +140,20 @@ def _stays_after_leaving(right: Any) -> Any:
     return leave
 
 
+def _signal_first(right: Any) -> Any:
+    """Every join and leave is treated like a change of the network."""
+
+    def deliver(self: Groups, effect: Deliver) -> list[Out]:
+        outs: list[Out] = []
+        for out in right(self, effect):
+            if isinstance(out.what, GroupView):
+                outs.append(Out(out.sessions, GroupSignal(out.what.group)))
+            outs.append(out)
+        return outs
+
+    return deliver
+
+
 def _weak_changes(right: Any) -> Any:
     """Joins and leaves are not ordered with the messages."""
 
@@ -163,6 +177,7 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
     "strangers moved with us": Mutant(
         "S5", "network views know no strangers", Step, "views", _rewritten(_all_moved_together)
     ),
+    "signal for light changes": Mutant("C1", "a join or leave costs a signal", Groups, "deliver", _signal_first),
     "view ids repeat": Mutant("S3", "light views are all called net", Groups, "deliver", _rewritten(_one_view_id)),
     "light view after the signal": Mutant(
         "C3", "a join between signal and view is shown", Groups, "change", _light_views_after_the_signal
