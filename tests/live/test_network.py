@@ -64,6 +64,7 @@ def test_a_closed_port_on_another_host_is_reported() -> None:
         b.close()
         a.send([Send((1,), bytes(1_400))] * 20)
         assert select.select(a.descriptors(), [], [], WITHIN_S)[0], "no word of the closed port"
+        a.on_errors()
         assert a.refused() == [1]
 
 

@@ -33,7 +33,7 @@ from covey.protocol.states import Reason
 from covey.protocol.transport.unreliable import UnreliableStreams
 from covey.protocol.values import Announcement, Bundle, Declaration, Delivery, Position, Service
 from covey.protocol.wire.codec import read_bundle
-from covey.protocol.wire.frames import Data, NewMemb, StateTrans, Token, Unreliable
+from covey.protocol.wire.frames import Alive, Data, NewMemb, StateTrans, Token, Unreliable
 
 
 class Mutant(NamedTuple):
@@ -295,6 +295,13 @@ def _forget_high(right: Any) -> Any:
     return on_state_trans
 
 
+def _deaf_to_clocks(right: Any) -> Any:
+    def on_alive(self: Machine, sender: Life, alive: Alive, now_us: int) -> list[Effect]:
+        return right(self, sender, msgspec.structs.replace(alive, clock=0), now_us)  # type: ignore[no-any-return]
+
+    return on_alive
+
+
 def _declare_without_commit(right: Any) -> Any:
     def declare(self: Order, high: int, commit: frozenset[Life]) -> Declaration:
         return right(self, high, [self._me])  # type: ignore[no-any-return]
@@ -381,6 +388,9 @@ MUTANTS: dict[str, Mutant] = {
 }
 
 COMPANIONS: dict[str, Mutant] = {
+    "stamps not raised for a new view": Mutant(
+        "M5", "clocks do not follow ALIVEs", Machine, "on_alive", _deaf_to_clocks
+    ),
     "view id reused": Mutant("S3", "any proposal is accepted", Machine, "on_new_memb", _any_ballot),
     "members whose DONE was heard": Mutant(
         "S4", "remembers who was heard", Change, "everyone_is_done", _note_who_was_heard

@@ -92,7 +92,7 @@ class Clients:
         self._now_us = now_us
         self._numbers += 1
         session = self._by_connection[connection] = Session(connection, self._numbers, now_us)
-        self._look_soon()
+        self._kit.deadlines.set_if_clear(Deadline.CLIENTS, now_us + LOOK_US)
         if len(self._by_connection) > self._kit.settings.sessions_max:
             self._reject(session, f"this daemon has {self._kit.settings.sessions_max} sessions, and takes no more")
 
@@ -339,13 +339,7 @@ class Clients:
                 self._reject(session, "it said nothing for too long: send HELLO first")
             if session.blocking_us is not None and session.phase is Phase.OPEN:
                 self._look_at_blocking(session, session.blocking_us)
-        self._look_soon()
-
-    def _look_soon(self) -> None:
-        waiting = any(
-            one.phase is Phase.GREETING or one.blocking_us is not None for one in self._by_connection.values()
-        )
-        if waiting:
+        if any(one.phase is Phase.GREETING or one.blocking_us is not None for one in self._by_connection.values()):
             self._kit.deadlines.set_if_clear(Deadline.CLIENTS, self._now_us + LOOK_US)
 
     def _look_at_blocking(self, session: Session, since_us: int) -> None:
@@ -361,7 +355,7 @@ class Clients:
         if session.blocking_us is None:
             session.blocking_us = self._now_us
             self._kit.count.add("receiver made senders wait")
-            self._look_soon()
+            self._kit.deadlines.set_if_clear(Deadline.CLIENTS, self._now_us + LOOK_US)
         groups = sorted(self.groups.roster.groups_of(self._kit.me, session.number))
         for at in range(0, len(groups), BLOCK_GROUPS):
             self._change(session, Kind.BLOCK, tuple(groups[at : at + BLOCK_GROUPS]))

@@ -56,6 +56,7 @@ class ClientStreams:
         self._paths: list[Path] = []
         self._by_descriptor: dict[int, Stream] = {}
         self._by_connection: dict[int, Stream] = {}
+        self._closing: dict[int, Stream] = {}
         self._numbers = 0
         self.accept_failures = 0
 
@@ -112,12 +113,14 @@ class ClientStreams:
 
     def next_us(self) -> int | None:
         """When somebody who was given up is to be closed."""
-        moments = [stream.close_at for stream in self._by_connection.values() if stream.close_at is not None]
+        moments = [stream.close_at for stream in self._closing.values() if stream.close_at is not None]
         return int(min(moments) * 1_000_000) if moments else None
 
     def close_overdue(self) -> None:
+        if not self._closing:
+            return
         now = time.monotonic()
-        for stream in [one for one in self._by_connection.values() if one.close_at is not None]:
+        for stream in list(self._closing.values()):
             if stream.close_at is not None and stream.close_at <= now:
                 self._drop(stream)
 
@@ -199,12 +202,14 @@ class ClientStreams:
         if stream is None:
             return
         stream.close_at = time.monotonic() + LINGER_S
+        self._closing[connection] = stream
         if not stream.writing:
             self._write(stream)
 
     def _drop(self, stream: Stream) -> None:
         if self._by_connection.pop(stream.connection, None) is None:
             return
+        self._closing.pop(stream.connection, None)
         del self._by_descriptor[stream.sock.fileno()]
         self._epoll.unregister(stream.sock.fileno())
         stream.sock.close()
