@@ -59,7 +59,7 @@ class Cluster(msgspec.Struct, frozen=True):
         if not names:
             raise ConfigError(f"cluster {self.name!r} has no daemons: list at least one")
         if len(set(names)) != len(names):
-            raise ConfigError(f"cluster {self.name!r} names a daemon twice: {sorted(names)}")
+            raise ConfigError(f"cluster {self.name!r} names a daemon twice: {sorted(names)}; give each its own name")
         if len(names) > DAEMONS_MAX:
             raise ConfigError(f"cluster {self.name!r} has {len(names)} daemons: at most {DAEMONS_MAX} are supported")
         sites = sorted({daemon.site for daemon in self.daemons})

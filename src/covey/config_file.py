@@ -70,12 +70,32 @@ def parse(text: str, path: Path) -> Configuration:
         settings = _checked(fields, Settings, text, path, "settings")
         cluster = Cluster(document.cluster, tuple(document.daemon), document.multicast)
     except ConfigError as error:
-        prefix = "" if str(error).startswith(str(path)) else f"{path}: "
-        raise ConfigError(f"{prefix}{error}") from None
+        prefix = "" if str(error).startswith(str(path)) else f"{path}{_line_of_rule(str(error), document, text)}: "
+        raise ConfigError(f"{prefix}{error}{_in_force(str(error), fields)}") from None
     configuration = Configuration(path, cluster, settings, document.allow_unsealed)
     _check_hosts(configuration, text)
     _check_clients(configuration, text)
     return configuration
+
+
+def _line_of_rule(rule: str, document: Document, text: str) -> str:
+    """Where the file says what breaks a rule: the first setting of the rule that is in it, or the name given twice."""
+    for name in re.findall(r"\w+", rule):
+        if name in document.settings:
+            return line_of(text, f"settings.{name}", name)
+    seen: set[str] = set()
+    for index, daemon in enumerate(document.daemon):
+        if daemon.name in seen:
+            return line_of(text, f"daemon[{index}].name", "name")
+        seen.add(daemon.name)
+    return ""
+
+
+def _in_force(rule: str, fields: dict[str, Any]) -> str:
+    """The values of the settings that a rule speaks of."""
+    named = [name for name in dict.fromkeys(re.findall(r"\w+", rule)) if name in fields]
+    values = ", ".join(f"{name} is {fields[name]}" for name in named)
+    return f"; {values}: change one of them" if named else ""
 
 
 def _checked(raw: Any, kind: type[Checked], text: str, path: Path, table: str) -> Checked:

@@ -10,7 +10,7 @@ SECOND_US = 1_000_000
 
 
 def test_the_same_seed_gives_the_same_load() -> None:
-    loads = [Load(200, 7, 0), Load(200, 7, 0)]
+    loads = [Load(200, 7, 0, 8_192), Load(200, 7, 0, 8_192)]
     first, second = ([load.due(at) for at in range(0, 2 * SECOND_US, 100_000)] for load in loads)
     assert first == second
     submissions = [one for batch in first for one in batch]
@@ -19,7 +19,7 @@ def test_the_same_seed_gives_the_same_load() -> None:
 
 
 def test_a_load_makes_up_for_little_after_a_pause_and_nothing_after_its_stop() -> None:
-    load = Load(1_000, 7, 0)
+    load = Load(1_000, 7, 0, 8_192)
     assert len(load.due(60 * SECOND_US)) == DUE_MAX
     assert load.next_us() == 60 * SECOND_US
     load.stop()

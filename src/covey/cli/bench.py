@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
     from covey.drivers.live.failover import Failover
     from covey.drivers.live.traffic.measure import Measurement, Plan
+    from covey.drivers.live.traffic.slow import SlowMeasurement, SlowPlan
 
 app = typer.Typer(name="bench", help="Measure with real processes.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -100,6 +101,77 @@ def latency(
     result = _measured("latency", plan)
     told = {"p50_us": result.p50_us, "p99_us": result.p99_us, "messages_per_s": result.messages_per_s}
     _tell(plan, told | {"cpu_share": result.cpu_share}, as_json)
+
+
+@app.command("slow-receiver")
+def slow_receiver(
+    stall: Annotated[
+        float, typer.Option(min=0.1, max=600, help="For how many seconds one receiver reads nothing.")
+    ] = 3.0,
+    mb_per_s: Annotated[
+        float, typer.Option(min=0.1, max=10_000, help="What the sender sends, in messages of 1 KB.")
+    ] = 40.0,
+    obsolete: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of messages that later ones make obsolete; 0.")
+    ] = 0.0,
+    policy: Annotated[str, typer.Option(help="What a slow receiver asks for: disconnect or block.")] = "disconnect",
+    as_json: Json = False,
+) -> None:
+    """What a receiver that stops reading does to two healthy ones and to the sender, with three daemons.
+
+    Every receiver checks count and order; a mismatch exits 1.
+    """
+    from covey.drivers.live.traffic.slow import SlowPlan
+
+    if policy not in ("disconnect", "block"):
+        _refuse(f"--policy {policy}: write disconnect or block")
+    if obsolete:
+        _refuse(f"--obsolete {obsolete:g}: messages cannot be declared obsolete yet; write 0, or leave it out")
+    plan = SlowPlan(stall_s=stall, mb_per_s=mb_per_s, policy=policy)  # type: ignore[arg-type]
+    if problem := plan.problem():
+        _refuse(f"--stall {stall:g}: {problem}")
+    result = _measured_slow(plan)
+    _tell_slow(plan, result, as_json)
+    raise typer.Exit(1 if result.problems else 0)
+
+
+def _refuse(text: str) -> NoReturn:
+    print(f"covey bench slow-receiver: {text}", file=sys.stderr)
+    raise typer.Exit(2)
+
+
+def _measured_slow(plan: SlowPlan) -> SlowMeasurement:
+    from covey.drivers.live.cluster import LiveError
+    from covey.drivers.live.traffic.slow import measure_slow_receiver
+
+    from .tables import console
+
+    try:
+        with console().status(f"one receiver reads nothing for {plan.stall_s:g} s"):
+            return measure_slow_receiver(plan)
+    except LiveError as error:
+        print(f"covey bench slow-receiver: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
+def _tell_slow(plan: SlowPlan, result: SlowMeasurement, as_json: bool) -> None:
+    import msgspec
+
+    told = msgspec.structs.asdict(result)
+    if as_json:
+        print(json.dumps(told))
+    else:
+        from rich.table import Table
+
+        from .tables import console
+
+        table = Table("what", "value", title=f"{plan.policy}, {plan.mb_per_s:g} MB/s, stall of {plan.stall_s:g} s")
+        for name, value in told.items():
+            if name != "problems":
+                table.add_row(name.replace("_", " "), str(value))
+        console().print(table)
+    for problem in result.problems:
+        print(f"covey bench slow-receiver: {problem}", file=sys.stderr)
 
 
 def _plan(**fields: float | str) -> Plan:

@@ -69,12 +69,14 @@ def swarm(
     from covey.drivers.simulation.probes import Tally
     from covey.drivers.simulation.swarm import SeedReport, run_swarm
 
-    from .tables import print_guarantees, print_probes, progress
+    from .tables import print_costs, print_guarantees, print_probes, progress
 
     wanted = _seed_range(seeds)
     asked = _asked(sites, daemons, clients, seconds)
     tally, failed, premises = Tally(clients=bool(clients)), list[SeedReport](), dict[str, int]()
+    costs: list[tuple[float, int]] = []
     for report in progress(run_swarm(wanted, asked, jobs), len(wanted), "seeds"):
+        costs.append((report.cpu_s, report.seed))
         tally.add(report.probes)
         for guarantee, count in report.premises.items():
             premises[guarantee] = premises.get(guarantee, 0) + count
@@ -85,6 +87,7 @@ def swarm(
             _print_json(report.seed, report.events, report.violations)
     violations = [one for report in failed for one in report.violations]
     print_guarantees(f"{len(wanted)} seeds, {len(failed)} failed", premises, violations)
+    print_costs(costs)
     default = sites is None and daemons is None and seconds is None
     low = print_probes(tally, enforce=default, shares=len(wanted) >= FLOORS_FROM)
     raise typer.Exit(1 if failed or low else 0)

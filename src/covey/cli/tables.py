@@ -52,6 +52,14 @@ def print_guarantees(title: str, premises: Mapping[str, int], violations: Sequen
         screen.print(f"{one.guarantee} {one.process}: {one.detail}", markup=False)
 
 
+def print_costs(costs: list[tuple[float, int]]) -> None:
+    """What seeds cost, and which was the dearest."""
+    if not costs:
+        return
+    mean, (worst, seed) = sum(cost for cost, _ in costs) / len(costs), max(costs)
+    console().print(f"CPU a seed: {mean:.2f} s on average, {worst:.2f} s at most (seed {seed})", highlight=False)
+
+
 def print_probes(tally: Tally, enforce: bool, shares: bool) -> list[str]:
     """What the protocol was made to do, and the names of probes seen too rarely."""
     table = Table("reaction", "seeds", "floor", "meaning", title="what was exercised", title_justify="left")

@@ -70,6 +70,8 @@ class Clients:
         self._by_connection: dict[int, Session] = {}
         self._by_number: dict[int, Session] = {}
         self._names: dict[str, int] = {}
+        self._name_of: dict[int, str] = {}
+        """The same the other way round: thousands may leave in one step."""
         self._numbers = FIRST_SESSION
         self._stalled: dict[int, Session] = {}
         self._leaving: dict[int, Session] = {}
@@ -185,6 +187,7 @@ class Clients:
         if word.name in self._former_names:
             self._kit.count.add("name came back")
         self._names[word.name] = session.number
+        self._name_of[session.number] = word.name
         self._by_number[session.number] = session
         self.groups.addresses[address] = session.number
         self._tell(session, Welcome(VERSION, process, settings.bundle_bytes, settings.message_bytes_max))
@@ -312,7 +315,8 @@ class Clients:
             self._free(session.number)
 
     def _free(self, number: int) -> None:
-        for name in [name for name, owner in self._names.items() if owner == number]:
+        name = self._name_of.pop(number, None)
+        if name is not None:
             del self._names[name]
         session = self._leaving.pop(number, None)
         if session is not None:
@@ -485,8 +489,7 @@ class Clients:
             assert session.outbox.size <= limit or session.phase is not Phase.OPEN, "N2"
             if full:
                 session.outbox.check()
-        owners = list(self._names.values())
-        assert len(owners) == len(set(owners)), "N1"
+        assert self._names == {name: number for number, name in self._name_of.items()}, "N1"
         if full:
             self.groups.roster.check()
 

@@ -104,6 +104,10 @@ MESH: dict[str, MakeFrame] = {
     "a NEWMEMB of an unknown proposer": lambda view: NewMemb(Ballot(view.counter + 50, 999, 1), (A, B)),
     "a NEWMEMB of another proposer": lambda view: NewMemb(Ballot(view.counter + 50, 2, 1), (A, B)),
     "a REFUSE with a huge counter": lambda view: Refuse(view, HUGE),
+    "a REFUSE with the highest counter": lambda view: Refuse(view, 2**62 - 1),
+    "an ALIVE with the highest counter": lambda view: working(view, counter=2**62 - 1),
+    "an ALIVE with the highest promise": lambda view: working(view, promised=Ballot(2**62 - 1, 1, 1)),
+    "a NEWMEMB with the highest counter": lambda view: NewMemb(Ballot(2**62 - 1, 1, 1), (A, B)),
 }
 RING: dict[str, MakeFrame] = {
     "a token with a huge number": lambda view: token(view, number=HUGE),

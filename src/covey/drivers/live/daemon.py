@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import signal
 import sys
 import time
@@ -51,6 +52,9 @@ class DaemonProcess:
         life = new_life(self._cluster, options.name)
         self.process = process_name(self._cluster, life)
         self._heard = True
+        self._unread = 0
+        self._stdout = select.poll()
+        self._stdout.register(STDOUT, select.POLLOUT)
         self._json = options.json
         self._configuration = configuration
         self._ended = False
@@ -62,7 +66,7 @@ class DaemonProcess:
         sink = self._writer.append if self._writer is not None else None
         self._daemon = LiveDaemon(configuration, life, seed, options.run, sink, self._observe)
         if options.load > 0:
-            self._daemon.load = Load(options.load, seed, clock().mono_us)
+            self._daemon.load = Load(options.load, seed, clock().mono_us, configuration.settings.bundle_bytes)
         if options.control:
             self._take_commands()
 
@@ -112,11 +116,21 @@ class DaemonProcess:
         """Nobody has to listen: a daemon does not die of a closed pipe."""
         if not self._heard:
             return
+        if not self._may_write():
+            self._unread += 1
+            return
+        unread, self._unread = self._unread, 0
+        if unread:
+            self._notice(f"{unread} lines before this one are lost: nobody read them in time")
         line = to_line(event) if self._json else to_text(event).encode() + b"\n"
         try:
             os.write(STDOUT, line)
         except OSError:
             self._heard = False
+
+    def _may_write(self) -> bool:
+        """A pipe or terminal that nobody reads must not stop us: what it has no room for is counted."""
+        return bool(self._stdout.poll(0))
 
     # --- signals
 

@@ -4,7 +4,7 @@ In:        the cluster's addresses.  Out: datagrams, ranks whose host says that 
 Not here:  what a datagram means (protocol/), when to read and write (driver.py), socket options (sockets.py).
 
 Invariants:
-  E1  nothing here waits: a datagram that cannot be sent at once is lost, and counted
+  E1  a datagram that finds no room waits for it, SEND_WAIT_MS at most; then it is lost, and counted
   E2  an error of the network is data: no method raises it once the sockets are bound
   E3  to each peer, datagrams leave in the order given
 """
@@ -12,6 +12,7 @@ Invariants:
 from __future__ import annotations
 
 import errno
+import select
 import socket
 import struct
 from collections.abc import Callable, Iterable
@@ -44,6 +45,10 @@ class Traffic(msgspec.Struct):
     bytes_received: int = 0
 
 
+SEND_WAIT_MS: Final = 5
+"""How long a full socket may hold up the loop."""
+
+
 class Endpoint:
     """The sockets of one daemon; the address of a rank is fixed by the configuration."""
 
@@ -62,6 +67,8 @@ class Endpoint:
         daemon = cluster.daemons[rank]
         self._socket = bound(daemon, self.address)
         self._sockets = [self._socket]
+        self._room = select.poll()
+        self._room.register(self._socket.fileno(), select.POLLOUT)
         if cluster.multicast is not None:
             try:
                 self._sockets.append(joined(daemon, self.address[0], cluster.multicast))
@@ -162,10 +169,13 @@ class Endpoint:
         return True
 
     def _try_again(self, error: OSError, send: Callable[..., int], *arguments: object) -> OSError | None:
-        """A refusal belongs to an earlier datagram, perhaps to another peer: this one was not tried yet."""
-        if not isinstance(error, ConnectionRefusedError):
+        """No room: wait a little. A refusal belongs to an earlier datagram: this one was not tried yet."""
+        if isinstance(error, BlockingIOError):
+            self._room.poll(SEND_WAIT_MS)
+        elif isinstance(error, ConnectionRefusedError):
+            self._read_errors()
+        else:
             return error
-        self._read_errors()
         try:
             send(*arguments)
         except OSError as last:

@@ -14,8 +14,8 @@ from covey.protocol.values import Service
 
 SESSIONS: Final = 3
 SIZES: Final = (0, 20, 20, 100, 100, 400, 1_500, 6_000)
-LARGE_BYTES: Final = 20_000
-"""More than one bundle: such a message travels in fragments."""
+LARGE_BUNDLES: Final = 2.5
+"""A large message travels in fragments."""
 LARGE_SHARE: Final = 0.01
 UNRELIABLE_BYTES_MAX: Final = 400
 DUE_MAX: Final = 50
@@ -25,7 +25,8 @@ DUE_MAX: Final = 50
 class Load:
     """Submissions at a steady average rate, until `stop`."""
 
-    def __init__(self, rate_per_second: float, seed: int, start_us: int) -> None:
+    def __init__(self, rate_per_second: float, seed: int, start_us: int, bundle_bytes: int) -> None:
+        self._large_bytes = int(LARGE_BUNDLES * bundle_bytes)
         self._random = Random(seed)
         self._mean_us = 1_000_000 / rate_per_second
         self._next_seq = [1] * SESSIONS
@@ -51,7 +52,7 @@ class Load:
         random = self._random
         service = random.choice(list(Service))
         large = random.random() < LARGE_SHARE
-        size = LARGE_BYTES if large else random.choice(SIZES)
+        size = self._large_bytes if large else random.choice(SIZES)
         if service is Service.UNRELIABLE:
             size = min(size, UNRELIABLE_BYTES_MAX)
         session, count = random.randrange(SESSIONS), 1 if large else random.choice((1, 1, 1, 5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -29,10 +30,13 @@ class SeedReport(msgspec.Struct, frozen=True):
     violations: list[Violated]
     premises: dict[str, int]
     probes: frozenset[str]
+    cpu_s: float = 0.0
+    """What it cost, the checks included."""
 
 
 def report_seed(seed: int, asked: Asked, trace: Path | None = None) -> SeedReport:
     """Run a seed. A broken invariant or any other exception is a failure of the run, reported like a violation."""
+    began = time.process_time()
     try:
         result = run_seed(seed, asked, trace)
     except Exception as error:  # noqa: BLE001 - whatever a run dies of is what the report is for
@@ -43,7 +47,7 @@ def report_seed(seed: int, asked: Asked, trace: Path | None = None) -> SeedRepor
         Violated(one.guarantee, one.process, one.detail) for verdict in result.verdicts for one in verdict.violations
     ]
     premises = {verdict.guarantee: verdict.premises for verdict in result.verdicts}
-    return SeedReport(seed, result.events, violations, premises, seen(result))
+    return SeedReport(seed, result.events, violations, premises, seen(result), time.process_time() - began)
 
 
 def run_swarm(seeds: range, asked: Asked, jobs: int) -> Iterator[SeedReport]:

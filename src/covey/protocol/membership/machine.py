@@ -29,6 +29,9 @@ ATTEMPT_TIMEOUTS_MAX = 50
 """How many of its timeouts an attempt may last at most, however much it progresses."""
 
 
+COUNTER_AHEAD_MAX = 1 << 32
+"""Counters start at the seconds of the clock and grow by one with each attempt: none is further ahead than this."""
+
 FAR_AHEAD = "its clock is far ahead of ours; set the wrong one right, and restart its daemon"
 
 
@@ -163,6 +166,9 @@ class Machine:
     def on_alive(self, sender: Life, alive: Alive, now_us: int) -> list[Effect]:
         if self.kit.clock.is_far_ahead(alive.clock, now_us):
             return self._keep_out(sender)
+        if self._is_far(max(alive.counter, alive.promised.counter, alive.view.counter)):
+            self.kit.count.add("ALIVE dropped: its counter is far ahead")
+            return []
         self._far_ahead.pop(sender.rank, None)
         self.kit.clock.see(alive.clock - 1)
         previous = self.hearing.peers.get(sender.rank)
@@ -273,6 +279,9 @@ class Machine:
             self.kit.count.add("older attempt dropped")
             refusal = Refuse(frame.attempt, max(self.counter, self.promised.counter))
             return [self._send((sender.rank,), refusal)]
+        if self._is_far(frame.attempt.counter):
+            self.kit.count.add("proposal dropped: its counter is far ahead")
+            return []
         if frame.attempt[1:] != sender or self.kit.me not in frame.members or not self._knows(frame.members):
             self.kit.count.add("proposal dropped: not for this life")
             return []
@@ -284,14 +293,21 @@ class Machine:
         return ranks == sorted(set(ranks)) and ranks[-1] < len(self.kit.cluster.daemons)
 
     def on_refuse(self, sender: Life, frame: Refuse, now_us: int) -> list[Effect]:
+        ours = self.attempt is not None and self.attempt.ballot == frame.attempt and sender in self.attempt.members
+        if not ours or self._is_far(frame.counter):
+            self.kit.count.add("refusal dropped: not of our attempt")
+            return []
         self.counter = max(self.counter, frame.counter)
-        if self.attempt is not None and self.attempt.ballot == frame.attempt and sender in self.attempt.members:
-            return self.lost(Reason.ATTEMPT_REFUSED, "", now_us)
-        return []
+        return self.lost(Reason.ATTEMPT_REFUSED, "", now_us)
+
+    def _is_far(self, counter: int) -> bool:
+        """A counter that no number of changes explains is damaged or forged: following it would use up all counters."""
+        return counter > self.counter + COUNTER_AHEAD_MAX
 
     def on_goodbye(self, sender: Life, now_us: int) -> list[Effect]:
         """A member leaves in good order: the lowest of the others proposes the view without it at once."""
         if not self.hearing.hint_gone(sender, Reason.PEER_GOODBYE):
+            self.kit.count.add("goodbye dropped: of a life we do not know")
             return []
         self.kit.count.add("goodbye heard")
         if self.attempt is not None and sender in self.attempt.members:
@@ -339,7 +355,6 @@ class Machine:
             reason = peer.gone
         elif self.hearing.is_one_way(life.rank, now_us):
             reason = Reason.PEER_ONE_WAY
-            self.kit.count.add("one-way link seen")
         else:
             reason = Reason.PEER_SILENT
         self.hearing.suspect(life)
