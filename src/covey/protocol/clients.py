@@ -4,7 +4,8 @@ In:        what arrives on clients' streams, the effects of the engine in their 
 Out:       submissions (through the callback), effects for the driver, `pull`, and `declared` for a view change.
 Not here:  who is in which group (groups/), what waits for one client (session/), order (the engine).
 
-Invariants: N1 a name belongs to one session until its departure is ordered; N2 what waits for a client is bounded.
+Invariants: N1 a name belongs to one session until its departure is ordered; N2 what waits for a client
+is bounded, but for what one step brings.
 """
 
 from __future__ import annotations
@@ -471,8 +472,8 @@ class Clients:
             session.ready = True
             self._effects.append(ClientReady(session.connection))
         limit = self._kit.settings.session_receive_bytes
-        if session.outbox.size > limit and session.phase is Phase.OPEN:
-            self._too_slow(session)
+        if session.outbox.size > limit and session.phase is Phase.OPEN and session.outbox.lag_us(self._now_us):
+            self._too_slow(session)  # It had time to read: what waits is older than this step.
         elif session.policy == "block" and session.outbox.size > limit // 2 and session.blocking_us is None:
             self._block(session)
 
@@ -486,7 +487,8 @@ class Clients:
     def check(self, full: bool) -> None:
         limit = self._kit.settings.session_receive_bytes
         for session in self._by_connection.values():
-            assert session.outbox.size <= limit or session.phase is not Phase.OPEN, "N2"
+            fresh = not session.outbox.lag_us(self._now_us)
+            assert session.outbox.size <= limit or session.phase is not Phase.OPEN or fresh, "N2"
             if full:
                 session.outbox.check()
         assert self._names == {name: number for number, name in self._name_of.items()}, "N1"

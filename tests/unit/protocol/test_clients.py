@@ -351,6 +351,18 @@ def test_a_slow_receiver_is_ended_with_its_lag_and_the_others_go_on() -> None:
     assert kinds(good.read()) in (["disconnect"], [])
 
 
+def test_who_had_no_time_to_read_is_not_too_slow() -> None:
+    house = network(settings=SMALL)
+    peer = Peer(house)
+    peer.hello()
+    peer.say(JoinGroup("room"))
+    peer.read()
+    body = b"".join([sender_prefix(peer.process), *record_parts(0, bytes(1_000))])
+    sends = [Sending(Service.UNRELIABLE, 0, 1, seq, ("room",), body) for seq in range(1, 31)]
+    peer.write(b"".join(part for sending in sends for part in sending_parts(sending)))
+    assert kinds(peer.pull(FRAME_MAX)) == ["Arrived"] * 30
+
+
 def test_a_receiver_that_blocks_makes_senders_wait_and_loses_nothing() -> None:
     house = network(2, SMALL)
     slow, sender = Peer(house, 0), Peer(house, 1)

@@ -39,14 +39,16 @@ GROUPS: Final = ("red", "green", "blue", "black")
 POLICIES: Final[tuple[Policy, ...]] = ("disconnect", "block")
 SIZES: Final = (0, 20, 100, 400, 2_000)
 LARGE_BYTES: Final = (20_000, 100_000, 250_000)
-LARGE_SHARE: Final = 0.02
+LARGE_SHARE: Final = 0.04
 UNRELIABLE_BYTES_MAX: Final = 200
-COUNTS: Final = (1,) * 12 + (5,) * 4 + (100,)
+COUNTS: Final = (1,) * 12 + (5,) * 4 + (60,)
+LARGE_COUNTS: Final = (1, 1, 1, 6)
 PRIVATE_SHARE: Final = 0.05
 DISCARD_SHARE: Final = 0.1
-MOVE_SHARE: Final = 0.1
+MOVE_SHARE: Final = 0.03
 """So many network views make the program look for another daemon."""
-STALLS_S: Final = (0.05, 0.4, 1.5, 4.0)
+STALLS: Final = (0.3, 3, 10, 40)
+"""As multiples of the pause between two acts."""
 
 TIMEOUT_S: Final = 1.0
 """Daemons are paused now and then: nobody waits long for one."""
@@ -94,7 +96,7 @@ class Program:
                 "quiet": lambda _: self._become_quiet(),
                 "end": lambda _: self._end(),
             },
-            unknown=lambda words: sys.stderr.write(f"unknown command: {' '.join(words)}\n"),
+            unknown=_unknown,
         )
 
     def run(self) -> None:
@@ -163,7 +165,7 @@ class Program:
 
     def _act(self, session: blocking.Session) -> None:
         acts = (self._join, self._leave, self._send, self._stall, self._leave_for_good)
-        act = self._random.choices(acts, (18, 7, 71, 1.5, 1.5))[0]
+        act = self._random.choices(acts, (18, 5, 74, 2.5, 0.5))[0]
         with suppress(SessionOverError):  # Listening tells why, and finds another daemon.
             act(session)
 
@@ -178,8 +180,8 @@ class Program:
 
     def _send(self, session: blocking.Session, services: tuple[Service, ...] = tuple(Service)) -> None:
         random, service = self._random, self._random.choice(services)
-        count = random.choice(COUNTS)
-        large = count == 1 and random.random() < LARGE_SHARE
+        large = random.random() < LARGE_SHARE
+        count = random.choice(LARGE_COUNTS if large else COUNTS)
         size = random.choice(LARGE_BYTES if large else SIZES)
         if service is Service.UNRELIABLE:
             size = min(size, UNRELIABLE_BYTES_MAX)
@@ -195,7 +197,7 @@ class Program:
 
     def _stall(self, _: blocking.Session) -> None:
         """Stop reading for a moment."""
-        time.sleep(self._random.choice(STALLS_S))
+        time.sleep(self._random.choice(STALLS) * self._options.pause_s)
 
     def _leave_for_good(self, _: blocking.Session) -> None:
         self._disconnect()
@@ -253,6 +255,10 @@ class Program:
 
     def _say(self, event: Event) -> None:
         os.write(STDOUT, to_line(event))
+
+
+def _unknown(words: list[str]) -> None:
+    sys.stderr.write(f"unknown command: {' '.join(words)}\n")
 
 
 def main(arguments: list[str]) -> int:

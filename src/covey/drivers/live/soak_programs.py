@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from covey.client.address import socket_path
 from covey.trace.record import Row
@@ -25,6 +24,8 @@ from .soak_program import Options, command
 PAUSE_S: Final = 0.15
 CLOSED: Final = ("disconnect", "refused", "crash", "end")
 """With one of these rows a history of a client is at its end."""
+
+Kind = TypeVar("Kind")
 
 
 class Programs:
@@ -108,7 +109,7 @@ class Programs:
             if child.exit_code is not None:
                 raise LiveError(f"{child.name} ended with code {child.exit_code}: {child.last_words()}")
 
-    def _answer[Kind](self, child: Child, kind: type[Kind], after: int) -> Kind:
+    def _answer(self, child: Child, kind: type[Kind], after: int) -> Kind:
         deadline = time.monotonic() + WITHIN_S
         while True:
             for event in child.events[after:]:
@@ -156,7 +157,7 @@ class Programs:
         return False
 
     def record_crashes(self) -> None:
-        """A killed program cannot write its last row. We know when it was killed, and its trace says how far it came."""
+        """A killed program cannot write its last row. We know when it was killed; its trace says how far it came."""
         last: dict[str, Row] = {}
         for row in self._cluster.rows():
             if row.level == "C" and (row.process not in last or row.index > last[row.process].index):
