@@ -133,7 +133,7 @@ class Clients:
             return []
         parts = session.outbox.pull(room)
         session.ready = bool(session.outbox)
-        if session.blocking_us is not None and session.outbox.size <= self._kit.settings.session_receive_bytes // 4:
+        if session.blocking_us is not None and session.outbox.size <= self._kit.settings.session_receive_bytes // 8:
             self._kit.deadlines.set(Deadline.CLIENTS, 0)
         return parts
 
@@ -349,7 +349,7 @@ class Clients:
 
     def _look_at_blocking(self, session: Session, since_us: int) -> None:
         settings = self._kit.settings
-        if session.outbox.size <= settings.session_receive_bytes // 4:
+        if session.outbox.size <= settings.session_receive_bytes // 8:
             session.blocking_us = None
             self._change(session, Kind.UNBLOCK, ())
         elif self._now_us - since_us >= settings.block_max_ms * 1_000:
@@ -474,7 +474,7 @@ class Clients:
         limit = self._kit.settings.session_receive_bytes
         if session.outbox.size > limit and session.phase is Phase.OPEN and session.outbox.lag_us(self._now_us):
             self._too_slow(session)  # It had time to read: what waits is older than this step.
-        elif session.policy == "block" and session.outbox.size > limit // 2 and session.blocking_us is None:
+        elif session.policy == "block" and session.outbox.size > limit // 4 and session.blocking_us is None:
             self._block(session)
 
     def snapshot(self, now_us: int) -> dict[str, object]:

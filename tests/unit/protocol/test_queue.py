@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from covey.protocol.transport.queue import PASSED_OVER_MAX, SubmitQueue, Waiting
-from covey.protocol.values import Bundle, Service
+from covey.protocol.values import Bundle, Kind, Service
 from tests.unit.protocol.builders import B
 
 BUNDLE_BYTES = 4
@@ -93,6 +93,13 @@ def test_nobody_is_passed_over_for_ever() -> None:
     order = b"".join(bytes(one.payload) for one in take_all(queue))
     assert order.index(b"m") == PASSED_OVER_MAX
     assert order.index(b"l") == PASSED_OVER_MAX + 1
+
+
+def test_a_session_that_has_left_leaves_nothing() -> None:
+    queue = make_queue(b"a", session=1)
+    queue.put(Waiting(1, 2, 1, Service.AGREED, (), b"", Kind.DISCONNECT))
+    assert [one.place for one in take_all(queue)] == [1, 2]
+    assert not queue._places
 
 
 def test_bytes_are_counted_for_each_session() -> None:

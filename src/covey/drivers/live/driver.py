@@ -120,7 +120,9 @@ class LiveDaemon:
                 self.clients.on_event(descriptor, mask)
 
     def _timeout_s(self) -> float:
-        """Until the next deadline; epoll rounds it up to its milliseconds."""
+        """Until the next deadline; epoll rounds it up to its milliseconds. Not at all if something was given."""
+        if self._given:
+            return 0
         moments = [self.engine.next_deadline_us(), self.load.next_us() if self.load else None]
         moments.append(self.clients.next_us())
         waits = [moment for moment in moments if moment is not None]

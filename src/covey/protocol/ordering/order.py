@@ -22,6 +22,7 @@ from covey.protocol.values import (
     Count,
     Declaration,
     Delivery,
+    Kind,
     Service,
     SessionKey,
 )
@@ -209,6 +210,8 @@ class Order:
         if delivery is None:
             return []  # A fragment is lost for good: only possible above a hole.
         session.finish(delivery)
+        if bundle.kind is Kind.DISCONNECT:
+            self._sessions.pop(bundle.key, None)  # It was the session's last word.
         return [delivery] if self.frozen or self.hold_early else [delivery, *self._next_fifo(session)]
 
     def _early(self, bundle: Bundle) -> list[Delivery]:

@@ -124,6 +124,8 @@ class SubmitQueue:
         if waiting.taken < fragments:
             return bundle, None
         self._done(waiting)
+        if waiting.kind is Kind.DISCONNECT:
+            self._places.pop(waiting.session, None)  # It was the session's last word.
         return bundle, waiting.payload
 
     def start_view(self) -> bool:
