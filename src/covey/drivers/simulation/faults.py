@@ -8,7 +8,7 @@ from random import Random
 
 from covey.protocol.effects import Effect, Entered, Installed
 from covey.protocol.inputs import Stop
-from covey.protocol.states import Reason, State
+from covey.protocol.states import State
 from covey.protocol.values import Service
 
 from .node import Clocks, Death, Node
@@ -65,7 +65,7 @@ class Faults:
     def _actions(self) -> list[Callable[[], None]]:
         actions: list[Callable[[], None]] = [self._partition, self._heal]
         if "one_way" in self.kinds:
-            actions += 5 * [self._one_way]
+            actions += [self._one_way, self._one_way]
         if "flap" in self.kinds:
             actions += [self._flap]
         if "crash" in self.kinds:
@@ -202,12 +202,6 @@ class Faults:
                 self.reactions.add("merge")
             if effect.cause == "loss" and self._someone_is_cut_off(node):
                 self.reactions.add("partition")
-        if (
-            isinstance(effect, Entered)
-            and effect.reason is Reason.PEER_ONE_WAY
-            and self._hears_only(node, effect.detail)
-        ):
-            self.reactions.add("one-way link seen")
         if isinstance(effect, Entered) and effect.state in (State.STATETRANS, State.EVS):
             self._maybe_ambush()
         if isinstance(effect, Entered) and effect.state is State.EVS:
@@ -219,11 +213,6 @@ class Faults:
             other.rank not in members and not self.world.connected(node.rank, other.rank)
             for other in self.world.living()
         )
-
-    def _hears_only(self, node: Node, name: str) -> bool:
-        """Whether its words reach us and ours do not reach it."""
-        cuts, other = self.world.network.cuts, self.world.cluster.rank_of(name)
-        return (node.rank, other) in cuts and (other, node.rank) not in cuts
 
     def _maybe_ambush(self) -> None:
         """Strike in the middle of a membership change."""

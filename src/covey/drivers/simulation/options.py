@@ -78,7 +78,7 @@ def _cluster(asked: Asked, random: Random) -> Cluster:
     sites = asked.sites
     if sites is None:
         several = asked.daemons is None and random.random() < 0.2
-        sites = random.choice((2, 3, 4)) if several else 1
+        sites = random.choice((3, 4)) if several else 1
     if sites > 1:
         if asked.daemons not in (None, sites):
             raise ValueError("with several sites every site has one daemon: leave --daemons out, or make it equal")

@@ -355,6 +355,7 @@ class Machine:
             reason = peer.gone
         elif self.hearing.is_one_way(life.rank, now_us):
             reason = Reason.PEER_ONE_WAY
+            self.kit.count.add("one-way link seen")
         else:
             reason = Reason.PEER_SILENT
         self.hearing.suspect(life)
