@@ -55,7 +55,7 @@ pytestmark = pytest.mark.live
 
 WITHIN_S: Final = 30.0
 CYCLES: Final = int(os.environ.get("COVEY_TORTURE_CYCLES", "2000"))
-CROWD: Final = 3_000
+CROWD: Final = 6_000
 CROWD_DESCRIPTORS: Final = 10_000
 EXCHANGES: Final = 20
 """What the pair must manage after each test."""

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from covey.client.outbox import Outbox, Route
 from covey.protocol.values import Service
-from covey.protocol.wire.session import JoinGroup, Sending, encode_word, read_records, sender_prefix
+from covey.protocol.wire.session import JoinGroup, Sending, encode_word, sender_prefix
 from tests.unit.client.fake_daemon import words_of
+from tests.unit.client.reading import read_records
 
 PREFIX = sender_prefix("alice@a:7.3")
 LIMIT = 100

@@ -363,7 +363,8 @@ def test_who_had_no_time_to_read_is_not_too_slow() -> None:
     assert kinds(peer.pull(FRAME_MAX)) == ["Arrived"] * 30
 
 
-def test_a_receiver_that_blocks_makes_senders_wait_and_loses_nothing() -> None:
+def blocking() -> tuple[TinyNetwork, Peer]:
+    """A receiver with the policy `block` that has not read the sixty messages of a sender elsewhere."""
     house = network(2, SMALL)
     slow, sender = Peer(house, 0), Peer(house, 1)
     slow.hello("slow", policy="block")
@@ -373,6 +374,11 @@ def test_a_receiver_that_blocks_makes_senders_wait_and_loses_nothing() -> None:
     for _ in range(60):
         sender.send("room", payload=bytes(500))
         house.run(2_000)
+    return house, slow
+
+
+def test_a_receiver_that_blocks_makes_senders_wait_and_loses_nothing() -> None:
+    house, slow = blocking()
     assert house.engines[0].kit.count["receiver made senders wait"] == 1
     received = 0
     for _ in range(100):
@@ -382,15 +388,7 @@ def test_a_receiver_that_blocks_makes_senders_wait_and_loses_nothing() -> None:
 
 
 def test_a_receiver_that_blocks_for_too_long_is_ended() -> None:
-    house = network(2, SMALL)
-    slow, sender = Peer(house, 0), Peer(house, 1)
-    slow.hello("slow", policy="block")
-    sender.hello("sender")
-    slow.say(JoinGroup("room"))
-    slow.read()
-    for _ in range(60):
-        sender.send("room", payload=bytes(500))
-        house.run(2_000)
+    house, slow = blocking()
     house.run(11 * SECOND_US)
     [word] = slow.pull(1 << 30)
     assert isinstance(word, Ended)

@@ -10,7 +10,6 @@ Bounded: a length is checked before anything of that length is kept.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Final, Literal, NamedTuple
 
@@ -259,10 +258,6 @@ class Splitter:
             self._kept += view[at:]
         return frames
 
-    @property
-    def kept(self) -> int:
-        return len(self._kept)
-
     def _complete(self, view: memoryview, frames: list[tuple[int, memoryview]]) -> int:
         """Finish the frame that was begun, with as much as it needs and no more: the rest need not be copied."""
         at = max(0, min(HEAD_BYTES - len(self._kept), len(view)))
@@ -374,20 +369,3 @@ def read_sender(body: Payload) -> str:
         return str(body[_LENGTH.size : _LENGTH.size + size], "utf-8")
     except (struct.error, ValueError) as error:
         raise FrameError("malformed body", str(error)) from None
-
-
-def read_records(body: memoryview, count: int) -> Sequence[tuple[int, memoryview]]:
-    """(kind, payload) of each message; FrameError unless there are exactly so many, and nothing else."""
-    try:
-        at = _LENGTH.size + _LENGTH.unpack_from(body)[0]
-        records = []
-        for _ in range(count):
-            size, kind = _RECORD.unpack_from(body, at)
-            at += RECORD_BYTES
-            records.append((kind, body[at : at + size]))
-            at += size
-    except struct.error as error:
-        raise FrameError("malformed body", str(error)) from None
-    if at != len(body):
-        raise FrameError("malformed body", f"{count} messages end at {at} of {len(body)} bytes")
-    return records
