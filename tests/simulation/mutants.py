@@ -380,7 +380,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "one token's ARU": Mutant("M6", "one visit is trusted instead of two", floors.TwoVisits, "see", _one_visit),
     "commit not exchanged": Mutant(
-        "M6", "what an attempt promised is forgotten in the next", Order, "declare", _declare_without_commit
+        "M6", "what an attempt promised is forgotten in the next", Order, "declare", _declare_without_commit, 50
     ),
     "fifo overtakes agreed": Mutant(
         "M7", "agreed messages do not hold up their session", SessionOrder, "hold", _agreed_counts_as_done

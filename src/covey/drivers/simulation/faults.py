@@ -18,6 +18,9 @@ from .world import Script, World
 MS = 1_000
 SECOND = 1_000_000
 
+ONE_WAY = "one-way cut seen"
+"""The reaction to a link that carries nothing one way and everything the other."""
+
 
 class Faults:
     def __init__(self, world: World, random: Random, kinds: frozenset[str], workload: Workload) -> None:
@@ -50,6 +53,19 @@ class Faults:
                     act()  # Another fault may have undone it.
                 yield 50 * MS
 
+    def one_way_for_a_while(self, after_us: int) -> Script:
+        """Where one-way cuts exist: some last until they are noticed as such."""
+        yield after_us
+        while self.running and "one_way" in self.kinds:
+            pair = self._one_way()
+            waited, patience = 0, self.random.choice((100, 600, 2_500)) * MS
+            while waited < patience and ONE_WAY not in self.reactions and not self._is_over():
+                waited += 50 * MS
+                yield 50 * MS
+            if pair is not None and not self._is_over():
+                self.world.network.mend(self.world.now, *pair)
+            yield self.random.randrange(200 * MS, 2 * SECOND)
+
     def _is_over(self) -> bool:
         """Connectivity is final now: no script may touch it any more."""
         return not self.running
@@ -62,10 +78,10 @@ class Faults:
             if self.running:
                 self.random.choice(actions)()
 
-    def _actions(self) -> list[Callable[[], None]]:
-        actions: list[Callable[[], None]] = [self._partition, self._heal]
+    def _actions(self) -> list[Callable[[], object]]:
+        actions: list[Callable[[], object]] = [self._partition, self._heal]
         if "one_way" in self.kinds:
-            actions += [self._one_way, self._one_way]
+            actions += [self._one_way]
         if "flap" in self.kinds:
             actions += [self._flap]
         if "crash" in self.kinds:
@@ -98,10 +114,13 @@ class Faults:
         self.world.network.heal(self.world.now)
         self._restart_all()
 
-    def _one_way(self) -> None:
+    def _one_way(self) -> tuple[int, int] | None:
         ranks = [node.rank for node in self.world.living()]
-        if len(ranks) > 1:
-            self.world.network.cut(*self.random.sample(ranks, 2))
+        if len(ranks) < 2:
+            return None
+        source, to = self.random.sample(ranks, 2)
+        self.world.network.cut(source, to)
+        return source, to
 
     def _flap(self) -> None:
         """A link that comes and goes, faster than anybody can follow."""
@@ -133,7 +152,13 @@ class Faults:
             self._restart_later(victim.rank)
 
     def _crash_while_sending(self) -> None:
+        """A daemon dies in the middle of a burst: of what it sends, some reaches some."""
         if victim := self._victim():
+            alone_in_its_packet = self.world.settings.packet_bytes // 2 + 50
+            for _ in range(self.random.choice((0, 4))):
+                # What is delivered early is what a late packet could falsify.
+                service = self.random.choice((Service.RELIABLE, self._service()))
+                self._workload.submit(victim.rank, service, alone_in_its_packet)
             victim.dying = Death.SOME_ARRIVE
             self._restart_later(victim.rank)
 
@@ -142,10 +167,13 @@ class Faults:
         if victim := self._victim():
             for node in self.world.living():
                 for _ in range(3):
-                    self._workload.submit(node.rank, self.random.choice(list(Service)[1:]), 20)
+                    self._workload.submit(node.rank, self._service(), 20)
             self._workload.submit(victim.rank, Service.AGREED, 400)
             victim.dying = Death.NO_DATA_ARRIVES
             self._restart_later(victim.rank)
+
+    def _service(self) -> Service:
+        return self.random.choice(list(Service)[1:])
 
     def _stop(self) -> None:
         if victim := self._victim():
@@ -202,17 +230,24 @@ class Faults:
                 self.reactions.add("merge")
             if effect.cause == "loss" and self._someone_is_cut_off(node):
                 self.reactions.add("partition")
+            if effect.cause == "loss" and self._someone_is_half_cut_off(node):
+                self.reactions.add(ONE_WAY)
         if isinstance(effect, Entered) and effect.state in (State.STATETRANS, State.EVS):
             self._maybe_ambush()
         if isinstance(effect, Entered) and effect.state is State.EVS:
             self._maybe_deafen(node)
 
     def _someone_is_cut_off(self, node: Node) -> bool:
+        return any(not self.world.connected(node.rank, other) for other in self._left_out(node))
+
+    def _someone_is_half_cut_off(self, node: Node) -> bool:
+        """One way is cut, and the other is not."""
+        cuts = self.world.network.cuts
+        return any(((node.rank, other) in cuts) != ((other, node.rank) in cuts) for other in self._left_out(node))
+
+    def _left_out(self, node: Node) -> list[int]:
         members = {life.rank for life in node.engine.machine.members}
-        return any(
-            other.rank not in members and not self.world.connected(node.rank, other.rank)
-            for other in self.world.living()
-        )
+        return [other.rank for other in self.world.living() if other.rank not in members]
 
     def _maybe_ambush(self) -> None:
         """Strike in the middle of a membership change."""
@@ -222,7 +257,11 @@ class Faults:
             self._ambush_at = self.world.now + 400 * MS
             wait = self.random.randrange(5 * MS)
             action = self.random.choice([one for one in self._actions() if one not in (self._stop, self._jump)])
-            self.world.at(self.world.now + wait, lambda: action() if self.running else None)
+            self.world.at(self.world.now + wait, lambda: self._strike(action))
+
+    def _strike(self, action: Callable[[], object]) -> None:
+        if self.running:
+            action()
 
     def _maybe_deafen(self, node: Node) -> None:
         """Strike between the DONEs, where something is left to deliver.

@@ -61,24 +61,31 @@ def draw(seed: int, asked: Asked, random: Random) -> Options:
     cluster = _cluster(asked, random)
     kinds = frozenset(kind for kind in FAULT_KINDS if random.random() < 0.55)
     far = cluster.site_count > 1
+    daemons = len(cluster.daemons)
+    clients = asked.clients if asked.clients is not None else random.choice((0, 0, 3))
     return Options(
         seed=seed,
         cluster=cluster,
         settings=_settings(cluster, far, random),
         network=_network(kinds, far, random),
         kinds=kinds,
-        seconds=asked.seconds if asked.seconds is not None else random.uniform(6.0, 9.0),
-        rate_per_second=random.choice((6.0, 12.0, 20.0)) * (5 / max(5, len(cluster.daemons))),
+        seconds=asked.seconds if asked.seconds is not None else random.uniform(6.0, 9.0) * min(1.0, 4.5 / daemons),
+        rate_per_second=random.choice((6.0, 12.0, 20.0)) * _room(daemons, asked.clients is None and clients > 0),
         final=random.choice(("whole", "whole", "whole", "split", "one_way")),
-        clients=asked.clients if asked.clients is not None else random.choice((0, 0, 3)),
+        clients=clients,
     )
+
+
+def _room(daemons: int, shared: bool) -> float:
+    """A default run costs much the same, whatever its shape: n daemons deliver n times what each of n submits."""
+    return min(1.0, 25 / daemons**2) * (0.5 if shared else 1.0)
 
 
 def _cluster(asked: Asked, random: Random) -> Cluster:
     sites = asked.sites
     if sites is None:
         several = asked.daemons is None and random.random() < 0.2
-        sites = random.choice((3, 4)) if several else 1
+        sites = random.choice((2, 3, 4)) if several else 1
     if sites > 1:
         if asked.daemons not in (None, sites):
             raise ValueError("with several sites every site has one daemon: leave --daemons out, or make it equal")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from .faults import ONE_WAY
 from .run import Result
 
 
@@ -27,7 +28,7 @@ PROBES = (
     Probe("recovered from single holder", 0.10, "a message of a lost sender, resent by its only holder"),
     Probe("safe after signal", 0.10, "a safe message delivered after the transitional signal"),
     Probe("token lost", 0.50, "a view given up because its token did not come back"),
-    Probe("one-way link seen", 0.20, "a member given up because it no longer hears us"),
+    Probe(ONE_WAY, 0.20, "a view without somebody with whom only one way is cut"),
     Probe("restart seen", 0.30, "a new incarnation of a known daemon"),
     Probe("older attempt dropped", 0.30, "a control packet of an older attempt counted and dropped"),
     Probe("group merged after it shrank", 0.10, "a network view with strangers and without former members", True),

@@ -24,6 +24,8 @@ from .world import World
 
 SETTLED_US = 1_500 * MS
 GIVE_UP_US = 60 * SECOND
+LAST_LOSS_US = 20 * MS
+"""Some of the last words are lost, and no change of view will bring them: they must be asked for."""
 
 
 class Result(msgspec.Struct):
@@ -67,6 +69,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     programs = _programs(world, random, options.clients, f"seed-{seed}", sink)
     world.play(faults.split_and_merge(int(random.uniform(0.5, 2.0) * SECOND)))
     world.play(faults.trouble())
+    world.play(faults.one_way_for_a_while(int(random.uniform(0.5, 4.0) * SECOND)))
     world.run_until(int(options.seconds * SECOND))
     while not {"partition", "merge"} <= faults.reactions and world.now < 30 * SECOND:
         world.run_until(world.now + 100 * MS)
@@ -78,9 +81,12 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     for program in programs:
         program.read_again()
     _settle(world, SETTLED_US)
+    options.network.loss = 0.05 if "loss" in options.kinds else 0.0
     workload.one_of_each()
     for program in programs:
         program.last_words()
+    world.run_until(world.now + LAST_LOSS_US)
+    options.network.loss = 0.0
     if _settle(world, _longest_silence(world)):
         for node in world.living():
             # Whoever still has something to send is not at rest, however silent: without an `end` row S15 names it.

@@ -15,6 +15,7 @@ from covey.config import Cluster, Settings
 from covey.ids import Life
 from covey.protocol.effects import Effect, Entered, Installed, Refused, Send, Stopped
 from covey.protocol.inputs import Datagram, Input, PeerRefused
+from covey.protocol.states import State
 from covey.protocol.values import Count
 from covey.trace.daemon import DaemonRecorder, Sink
 
@@ -48,6 +49,7 @@ class World:
         self._run = run
         self._sink = sink
         self._lives: dict[int, int] = {}
+        self._belated: dict[int, list[tuple[int, bytes]]] = {}
         self._steps = 0
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = 0
@@ -179,12 +181,20 @@ class World:
             self._schedule_deadline(node)
 
     def _die(self, node: Node, sends: list[tuple[Send, int]]) -> None:
-        """A crash in the middle of sending."""
+        """A crash in the middle of sending. Some of it comes when its sender has already been given up."""
         for send, rank in sends:
             arrives = not _is_data(send) if node.dying is Death.NO_DATA_ARRIVES else self.random.random() < 0.5
-            if arrives:
+            if arrives and not send.reliable and self.random.random() < 0.3:
+                self._belated.setdefault(rank, []).append((node.rank, send.data))
+            elif arrives:
                 self.send(self.now, node.rank, rank, send.data, send.reliable)
         self.crash(node.rank, "killed while sending")
+
+    def _release_belated(self, to: int) -> None:
+        """In the middle of the change that the crash has caused: the worst moment there is."""
+        for source, data in self._belated.pop(to, ()):
+            wait = self.random.randrange(3_000)
+            self.at(self.now + wait, partial(self.send, self.now + wait, source, to, data, False))
 
     def _maybe_refuse(self, node: Node, rank: int) -> None:
         """The host of a crashed daemon answers that nobody listens: perhaps late, when the next life is there."""
@@ -199,6 +209,8 @@ class World:
         self.on_client_effect(node, effect)
         if isinstance(effect, Stopped):
             self._end(node, orderly=True)
+        if isinstance(effect, Entered) and effect.state in (State.STATETRANS, State.EVS):
+            self._release_belated(node.rank)
         if isinstance(effect, Entered | Installed):
             for watch in self.watchers:
                 watch(node, effect)
