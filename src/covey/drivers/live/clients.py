@@ -5,7 +5,7 @@ Out:       inputs for the engine; bytes pulled from it and written.
 Not here:  what the bytes mean (protocol/clients.py).
 
 Invariants: T1 a stream whose client does not read holds at most one pull of bytes here, the rest waits in the engine;
-T2 a stream that the engine gave up is closed within LINGER_S, read or not.
+T2 a stream that the engine gave up is closed within LINGER_S, read or not; LINGERING_MAX of them wait at most.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ READ_BYTES: Final = 100_000
 PULL_BYTES: Final = 256 * 1024
 BUFFER_BYTES: Final = 512 * 1024
 ACCEPTED_PER_TURN_MAX: Final = 64
-LINGER_S: Final = 5.0
+LINGER_S: Final = 60.0
+"""So long a program that does not run can still learn, when it runs again, why its session ended."""
+LINGERING_MAX: Final = 64
 IOV_MAX: Final = os.sysconf("SC_IOV_MAX") if "SC_IOV_MAX" in os.sysconf_names else 1_024
 
 
@@ -203,7 +205,9 @@ class ClientStreams:
             return
         stream.close_at = time.monotonic() + LINGER_S
         self._closing[connection] = stream
-        if not stream.writing:
+        if len(self._closing) > LINGERING_MAX:
+            self._drop(next(iter(self._closing.values())))
+        if not stream.writing and connection in self._by_connection:
             self._write(stream)
 
     def _drop(self, stream: Stream) -> None:
