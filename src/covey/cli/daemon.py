@@ -1,4 +1,4 @@
-"""`covey init`, `covey daemon`, `covey up` and `covey status`: a cluster from its file to running daemons."""
+"""`covey init`, `covey daemon` and `covey up`: a cluster from its file to running daemons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -105,35 +105,6 @@ def _wait_for(children: list[subprocess.Popen[bytes]]) -> int:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     return max(abs(child.wait()) for child in children)
-
-
-def status(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which daemons; all if none.")] = None,
-    config: Config = Path("covey.toml"),
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a daemon, one a line.")] = False,
-) -> None:
-    """Ask running daemons on this machine how they are, and why. Exits 1 if one does not answer."""
-    configuration = _load(config)
-    wanted = names or [one.name for one in configuration.cluster.daemons]
-    answers = {name: _ask(configuration, name) for name in wanted}
-    if as_json:
-        for name, answer in answers.items():
-            print(json.dumps({"name": name, "running": answer is not None} | (answer or {})))
-    else:
-        from .status import print_statuses
-
-        print_statuses(answers)
-    raise typer.Exit(0 if all(answers.values()) else 1)
-
-
-def _ask(configuration: Configuration, name: str) -> dict[str, Any] | None:
-    from covey.drivers.live.status import NotRunningError, ask, socket_path
-
-    _check_name(configuration, name)
-    try:
-        return ask(socket_path(configuration.cluster, name))
-    except NotRunningError:
-        return None
 
 
 def _load(path: Path) -> Configuration:

@@ -6,7 +6,13 @@ import typer
 
 from covey import __version__
 
-from . import bench, daemon, demo, sim, trace
+from . import bench, chat, daemon, demo, groups, send, sim, status, tail, trace
+
+
+def examples(lines: tuple[str, ...]) -> str:
+    """What stands at the end of a help text."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+
 
 app = typer.Typer(
     name="covey",
@@ -19,7 +25,11 @@ app.command("demo")(demo.demo)
 app.command("init")(daemon.init)
 app.command("daemon")(daemon.daemon)
 app.command("up")(daemon.up)
-app.command("status")(daemon.status)
+app.command("send", epilog=examples(send.EXAMPLES))(send.send)
+app.command("tail", epilog=examples(tail.EXAMPLES))(tail.tail)
+app.command("chat", epilog=examples(chat.EXAMPLES))(chat.chat)
+app.command("groups", epilog=examples(groups.EXAMPLES))(groups.groups)
+app.command("status", epilog=examples(status.EXAMPLES))(status.status)
 app.add_typer(bench.app, name="bench")
 app.add_typer(sim.app, name="sim")
 app.add_typer(trace.app, name="trace")
