@@ -6,7 +6,7 @@ import typer
 
 from covey import __version__
 
-from . import bench, chat, daemon, demo, groups, send, sim, status, tail, trace
+from . import bench, chat, daemon, demo, groups, send, sim, status, tail, top, trace
 
 
 def examples(lines: tuple[str, ...]) -> str:
@@ -30,6 +30,7 @@ app.command("tail", epilog=examples(tail.EXAMPLES))(tail.tail)
 app.command("chat", epilog=examples(chat.EXAMPLES))(chat.chat)
 app.command("groups", epilog=examples(groups.EXAMPLES))(groups.groups)
 app.command("status", epilog=examples(status.EXAMPLES))(status.status)
+app.command("top", epilog=examples(top.EXAMPLES))(top.top)
 app.add_typer(bench.app, name="bench")
 app.add_typer(sim.app, name="sim")
 app.add_typer(trace.app, name="trace")

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .lines import printable
+from .status_text import remark, size_text
 
 SESSIONS_SHOWN = 20
 
@@ -67,33 +68,11 @@ def _sessions(running: dict[str, dict[str, Any]]) -> Table:
     return table
 
 
-def remark(session: dict[str, Any]) -> str:
-    """What is not as it should be with a program."""
-    remarks = []
-    if session["phase"] != "open":
-        remarks.append("leaving")
-    if session["blocking"]:
-        remarks.append("makes senders wait")
-    if not session["reading"]:
-        remarks.append("must wait to send")
-    return ", ".join(remarks)
-
-
 def _ring(link: dict[str, Any]) -> tuple[str, str]:
     """How often the token goes around, and how many packets are kept of those that may be under way."""
     if link["kind"] == "mesh":
         return "-", "-"
     return f"{link['rotations_per_s']:,.0f}", f"{link['packets_kept']} of {link['packets_unstable_max']}"
-
-
-def size_text(count: float) -> str:
-    """
-    >>> size_text(999.4), size_text(1_500), size_text(2_340_000)
-    ('999 B', '1.5 kB', '2.3 MB')
-    """
-    if count < 1_000:
-        return f"{count:.0f} B"
-    return f"{count / 1_000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
 
 
 def _remarks(name: str, answer: dict[str, Any]) -> list[str]:

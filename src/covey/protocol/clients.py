@@ -460,7 +460,7 @@ class Clients:
             for number in sessions:
                 session = self._by_number.get(number)
                 if session is not None:
-                    session.delivered += isinstance(what, Deliver)
+                    session.delivered += what.bundle.count if isinstance(what, Deliver) else 0
                     self._put(session, parts, size)
 
     def _tell(self, session: Session, word: Word) -> None:
