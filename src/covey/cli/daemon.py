@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from covey.config_file import Configuration
 
 FAILED = 2
+NEXT = "covey chat, covey top, covey status"
+
+EXAMPLES = {
+    "init": ("covey init", "covey init cluster/covey.toml --daemons 5 --port 5000"),
+    "daemon": ("covey daemon a", "covey daemon b --config cluster/covey.toml --trace trace"),
+    "up": ("covey up", "covey up --daemons 5 --dir cluster"),
+}
 
 Config = Annotated[Path, typer.Option("--config", help="The configuration file.")]
 
@@ -87,23 +94,24 @@ def up(
     ports = free_ports(daemons)
     members = tuple(DaemonConfig(daemon_name(rank), 0, "127.0.0.1", port) for rank, port in enumerate(ports))
     path.write_text(render(Cluster("up", members), "loopback"))
-    print(f"{daemons} daemons, {path}; ask them with: covey status --config {path}", file=sys.stderr)
-    commands = [command(Options(config=str(path), name=one.name, json=as_json)) for one in members]
-    # Their own sessions: Ctrl-C comes to us, and we stop them in good order.
-    children = [subprocess.Popen(one, start_new_session=True) for one in commands]
+    print(f"{daemons} daemons of {path}, until Ctrl-C. In another terminal: {NEXT}", file=sys.stderr)
+    commands = [command(Options(config=str(path), name=one.name, json=as_json, control=True)) for one in members]
+    # Their own sessions: Ctrl-C comes to us, and we stop them in good order. Our end of their input is open while we
+    # live: they do not outlive us, whatever ends us.
+    children = [subprocess.Popen(one, stdin=subprocess.PIPE, start_new_session=True) for one in commands]
     raise typer.Exit(_wait_for(children))
 
 
 def _wait_for(children: list[subprocess.Popen[bytes]]) -> int:
-    """Until all have ended; SIGTERM and Ctrl-C are passed on as SIGTERM."""
+    """Until all have ended; SIGTERM, SIGHUP and Ctrl-C are passed on as SIGTERM."""
 
     def stop(*_: object) -> None:
         for child in children:
             if child.poll() is None:
                 child.send_signal(signal.SIGTERM)
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, stop)
     return max(abs(child.wait()) for child in children)
 
 

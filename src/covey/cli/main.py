@@ -22,9 +22,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
-app.command("init")(daemon.init)
-app.command("daemon")(daemon.daemon)
-app.command("up")(daemon.up)
+app.command("init", epilog=examples(daemon.EXAMPLES["init"]))(daemon.init)
+app.command("daemon", epilog=examples(daemon.EXAMPLES["daemon"]))(daemon.daemon)
+app.command("up", epilog=examples(daemon.EXAMPLES["up"]))(daemon.up)
 app.command("send", epilog=examples(send.EXAMPLES))(send.send)
 app.command("tail", epilog=examples(tail.EXAMPLES))(tail.tail)
 app.command("chat", epilog=examples(chat.EXAMPLES))(chat.chat)
