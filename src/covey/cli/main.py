@@ -21,7 +21,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
+app.command("demo", epilog=examples(demo.EXAMPLES))(demo.demo)
 app.command("init", epilog=examples(daemon.EXAMPLES["init"]))(daemon.init)
 app.command("daemon", epilog=examples(daemon.EXAMPLES["daemon"]))(daemon.daemon)
 app.command("up", epilog=examples(daemon.EXAMPLES["up"]))(daemon.up)

@@ -161,6 +161,7 @@ class DaemonProcess:
                 "status": lambda _: self._say_status(),
                 "calm": lambda words: self._daemon.record("calm", time.time_ns(), tuple(sorted(words))),
                 "quiet": lambda _: self._stop_load(),
+                "cut": self._cut,
                 "end": lambda _: self._end(),
                 "stop": lambda _: self._daemon.give(Stop()),
             },
@@ -219,6 +220,13 @@ class DaemonProcess:
     def _stop_load(self) -> None:
         if self._daemon.load is not None:
             self._daemon.load.stop()
+
+    def _cut(self, names: list[str]) -> None:
+        known = {daemon.name: rank for rank, daemon in enumerate(self._cluster.daemons)}
+        if self._cluster.multicast or not known.keys() >= set(names):
+            self._notice("cut needs names of daemons, and a cluster without multicast: nothing is cut")
+            return
+        self._daemon.cut_off = frozenset(known[name] for name in names)
 
     def _end(self) -> None:
         self._daemon.record("end", time.time_ns())
