@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Final
@@ -44,7 +43,10 @@ def chat(
     at: At = None,
     as_json: Json = False,
 ) -> None:
-    """Talk in a group. Everybody sees the same lines in the same order. Ctrl-D or /quit ends."""
+    """Talk in a group, and see who comes and goes.
+
+    Everybody sees the same lines in the same order. /help lists what else can be typed; Ctrl-D or /quit ends.
+    """
     import asyncio
     import getpass
 
@@ -221,6 +223,7 @@ class Talk:
 
     def _open_input(self, lines: asyncio.Queue[str | None], stack: ExitStack) -> None:
         import asyncio
+        import threading
 
         from .keys import STDIN, single_keys
 

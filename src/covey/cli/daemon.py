@@ -67,7 +67,10 @@ def daemon(
     run: Annotated[str, typer.Option(help="Name of this run in the trace.")] = "live",
     as_json: Annotated[bool, typer.Option("--json", help="Say events as JSON objects, one a line.")] = False,
 ) -> None:
-    """Run one daemon in the foreground; SIGTERM or Ctrl-C stops it in good order."""
+    """Run one daemon in the foreground.
+
+    SIGTERM or Ctrl-C stops it in good order.
+    """
     from covey.drivers.live.launch import Options, command
 
     configuration = _load(config)

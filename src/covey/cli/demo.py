@@ -32,7 +32,12 @@ def demo(
     keep: Annotated[Path | None, typer.Option(help="Keep trace, logs and cluster file in this new directory.")] = None,
     seconds: Annotated[float, typer.Option(min=0, max=60, help="Seconds to read the text of an act.")] = 1.5,
 ) -> None:
-    """Watch programs keep their ledgers equal through a partition, a merge and crashes; then check every guarantee."""
+    """Watch replicas survive a partition and crashes.
+
+    Four daemons and five programs, all real processes on this machine, keep two ledgers through a partition, a merge,
+    crashes and restarts. Each view is shown with its cause and who moved together; then every guarantee is checked on
+    the recorded trace. Exits 1 if one is broken.
+    """
     from covey.drivers.live.cluster import LiveError
 
     from .demo_stage import Stage

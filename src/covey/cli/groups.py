@@ -33,7 +33,7 @@ def groups(
     at: At = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Show which groups there are, with their members and the daemons these are connected to.
+    """Show who is in which group, at which daemon.
 
     Exits 1 if no daemon answers. Of very many groups or members only the first are shown.
     """

@@ -61,9 +61,10 @@ def send(
     at: At = None,
     as_json: Json = False,
 ) -> None:
-    """Send messages to groups, or to one program as name@daemon, and say when they are delivered.
+    """Send messages, and say when they are delivered.
 
-    Whoever sends need not be a member.
+    They go to groups, or to one program as name@daemon. Whoever sends need not be a member. Exits 1 if no daemon is
+    reached, or if they are not delivered in time.
     """
     from covey.client import blocking
     from covey.client.address import endpoints

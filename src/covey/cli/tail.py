@@ -45,7 +45,10 @@ def tail(
     at: At = None,
     as_json: Json = False,
 ) -> None:
-    """Join groups and show their messages and views, until Ctrl-C. Space pauses and goes on, q ends."""
+    """Show messages and views of groups, as they come.
+
+    On a terminal space pauses and goes on, and q ends. Exits 1 if the daemons end it.
+    """
     import asyncio
 
     from covey.client.address import endpoints

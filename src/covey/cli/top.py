@@ -42,9 +42,10 @@ def top(
     at: At = None,
     as_json: Json = False,
 ) -> None:
-    """Watch the daemons of this machine: states, views and why, groups, rates, backlog per receiver.
+    """Watch the daemons of this machine, live.
 
-    Exits 1 if no daemon answers.
+    States, views and why they came, groups, rates, and what waits for each receiver; q ends, p pauses. Exits 1 if no
+    daemon answers.
     """
     from .where import daemons
 

@@ -31,13 +31,16 @@ def screen(picture: Picture, columns: int, rows: int, remark: str = "") -> Rende
     wide = columns >= WIDE
     left = max(4, rows - 1 - 4 * 2)  # A title, and before each table an empty line and its heading.
     daemons = min(len(picture.daemons), max(1, left - 3))
+    lines = picture.daemons
+    if daemons < len(lines):
+        lines = tuple(sorted(lines, key=lambda one: one.state == "op"))  # Those in trouble are not hidden.
     left -= daemons
     views = min(len(picture.views), max(1, left // 4))
     groups = min(len(picture.groups), max(1, left // 4))
     receivers = max(1, left - views - groups)
     return Group(
         title(picture, columns, remark),
-        *section(daemon_table(picture.daemons[:daemons], wide), len(picture.daemons) - daemons),
+        *section(daemon_table(lines[:daemons], wide), len(picture.daemons) - daemons),
         *section(view_table(picture.views[:views], wide, picture.time_ns), 0),
         *section(group_table(picture, groups, wide), 0),
         *section(receiver_table(picture.receivers[:receivers], wide), 0),

@@ -26,13 +26,15 @@ class Asked(NamedTuple):
 
 def daemons(at: str | None, config: Path | None) -> list[Asked]:
     """All of the file, running or not; without a file those that run here. At least one."""
-    address = at or (None if config else os.environ.get(ENVIRONMENT))
-    file = config or (find_file() if address is None else None)
+    address = at or (None if config else os.environ.get(ENVIRONMENT)) or None
+    by_name = address is None or not {*":/"} & {*address}
+    file = (config or find_file()) if by_name else None
     if file is not None:
         cluster = load(file).cluster
-        names = [at] if at else [daemon.name for daemon in cluster.daemons]
-        _check_names(names, [daemon.name for daemon in cluster.daemons], file)
-        return [Asked(name, socket_path(cluster, name)) for name in names]
+        names = [daemon.name for daemon in cluster.daemons]
+        if address is not None and address not in names:
+            raise ConfigError(f"{file} has no daemon {address!r}: it has {' '.join(names)}")
+        return [Asked(name, socket_path(cluster, name)) for name in names if address in (None, name)]
     found = endpoints(address)
     if not all(isinstance(one, Unix) for one in found):
         raise ConfigError(f"{address} is asked on its own machine only: run this command there, with a daemon's name")
@@ -54,9 +56,3 @@ def _answer(one: Asked, question: Question | None) -> dict[str, Any] | None:
         return ask(one.path, question)
     except NotRunningError:
         return None
-
-
-def _check_names(names: list[str], known: list[str], file: Path) -> None:
-    for name in names:
-        if name not in known:
-            raise ConfigError(f"{file} has no daemon {name!r}: it has {' '.join(known)}")
