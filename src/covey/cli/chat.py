@@ -56,8 +56,29 @@ def chat(
         where = [str(one) for one in endpoints(at)]
         screen: Screen = Objects() if as_json else Prompt() if _is_terminal() else Screen()
         talk = Talk(group, service, screen)
-        code = asyncio.run(talk.run(name or getpass.getuser(), where))
+        code = asyncio.run(_run(talk, [name] if name else _own_names(getpass.getuser()), where))
     raise typer.Exit(code)
+
+
+def _own_names(login: str) -> list[str]:
+    """Who did not choose a name has any that is free.
+
+    >>> _own_names("ann")[:3]
+    ['ann', 'ann2', 'ann3']
+    """
+    return [login, *(f"{login}{number}" for number in range(2, 10))]
+
+
+async def _run(talk: Talk, names: list[str], where: list[str]) -> int:
+    from covey.errors import RefusedError
+
+    for name in names[:-1]:
+        try:
+            return await talk.run(name, where)
+        except RefusedError as error:
+            if "taken" not in str(error):
+                raise
+    return await talk.run(names[-1], where)
 
 
 def _is_terminal() -> bool:

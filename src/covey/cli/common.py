@@ -71,7 +71,9 @@ def telling(command: str) -> Iterator[None]:
         hint = "; choose another one with --name" if "taken" in str(error) else ""
         fail(command, f"{error}{hint}", BROKEN)
     except (ConnectError, SessionOverError) as error:
-        fail(command, error, BROKEN)
+        several = "several clusters" in str(error)
+        hint = ". Write it after --at, or run this in the directory of its covey.toml" if several else ""
+        fail(command, f"{error}{hint}", BROKEN)
     except CoveyError as error:
         fail(command, error, USAGE)
     except BrokenPipeError:
