@@ -338,6 +338,32 @@ def test_top_on_a_terminal_pauses_and_ends_by_keys(cluster: LocalCluster, column
         assert top.wait() == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["send", "comp"], ["completed"]),
+        (["tail", "nothing-like-this"], []),
+        (["status", ""], ["a", "b", "c"]),
+        (["send", "room", "hi", "--at", "b"], ["b"]),
+        (["send", "room", "hi", "--service", "s"], ["safe"]),
+    ],
+)
+def test_the_shell_completes_groups_daemons_and_services(
+    cluster: LocalCluster, words: list[str], completed: list[str]
+) -> None:
+    asked = {
+        "_COVEY_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(["covey", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    with member(cluster, "completer", "completed"):
+        ran = subprocess.run(
+            [Path(sys.executable).with_name("covey")], cwd=cluster.directory, env={**os.environ, **asked},
+            capture_output=True, text=True, timeout=WITHIN_S, check=True,
+        )  # fmt: skip
+    assert ran.stdout.split() == completed
+
+
 # --- up, and a network in parts
 
 

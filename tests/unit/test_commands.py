@@ -39,6 +39,15 @@ RUNNING: dict[str, Any] = {
         "packets_unstable_max": 60,
         "rotations_per_s": 812.3,
     },
+    "recent_views": [
+        {
+            "time_ns": 0,
+            "transitional": ["a"],
+            "cause": "merge",
+            "reason": "daemons outside our view can be merged",
+            "detail": "b",
+        }
+    ],
     "clients": {
         "session_count": 21,
         "sessions": [
@@ -114,6 +123,7 @@ def test_status_shows_rates_windows_and_drops_by_reason(capsys: pytest.CaptureFi
     assert "a 12 1,500 700 2.3 MB 560 B 812 5 of 60" in lines
     assert "slow@a 2 4,000 2.5 MB 1,500 ms block makes senders wait" in lines
     assert "and 20 more" in lines
+    assert "old, merge: daemons outside our view can be merged (b); moved together: a" in " ".join(lines)
     assert "datagrams for several daemons go to 239.192.77.1:4800" in lines
     assert lines.index("4,000 packet dropped: duplicate") < lines.index("3 frame rejected: malformed frame")
     assert "token parked" not in shown

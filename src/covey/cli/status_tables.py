@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from rich.console import Console
@@ -9,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .lines import printable
-from .status_text import remark, size_text
+from .status_text import duration_text, remark, size_text
 
 SESSIONS_SHOWN = 20
 
@@ -77,7 +78,7 @@ def _ring(link: dict[str, Any]) -> tuple[str, str]:
 
 def _remarks(name: str, answer: dict[str, Any]) -> list[str]:
     """Why it is as it is, and whatever an operator should know."""
-    lines = [f"{name}: {answer['state']} because {answer['reason']}"]
+    lines = [f"{name}: {answer['state']} because {answer['reason']}", *_last_view(answer)]
     for peer in answer["peers"]:
         if not peer["two_way"]:
             why = peer["gone"] or f"silent for {peer['silent_ms']} ms, or it does not hear us"
@@ -88,6 +89,15 @@ def _remarks(name: str, answer: dict[str, Any]) -> list[str]:
     lines += [f"  warning: datagrams to {host} are not sealed" for host in answer["unsealed"]]
     losses = [(count, what) for what, count in answer["count"].items() if any(word in what for word in LOSSES)]
     return lines + [f"  {count:>8,} {what}" for count, what in sorted(losses, key=lambda one: (-one[0], one[1]))]
+
+
+def _last_view(answer: dict[str, Any]) -> list[str]:
+    for view in answer["recent_views"][:1]:
+        ago = duration_text((time.time_ns() - view["time_ns"]) / 1_000_000_000)
+        about = f" ({view['detail']})" if view["detail"] else ""
+        together = " ".join(view["transitional"])
+        return [f"  its view is {ago} old, {view['cause']}: {view['reason']}{about}; moved together: {together}"]
+    return []
 
 
 def _table(*columns: str) -> Table:
