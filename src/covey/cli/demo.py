@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
     from .demo_stage import Judgement, Stage
 
+KEPT = (
+    "Every promise was kept. What you saw is called extended virtual synchrony. To play with it: covey up, then in other "
+    "terminals covey chat and covey top."
+)
 EXAMPLES = ("covey demo", "covey demo --keep played && covey trace cat played/trace", "covey demo --json")
 
 
@@ -81,7 +85,7 @@ def _judge(directory: Path, stage: Stage) -> bool:
     for judgement in judgements:
         stage.judgement(judgement)
     holds = all(judgement.holds for judgement in judgements)
-    stage.say("Every promise was kept." if holds else "A promise was broken.")
+    stage.say(KEPT if holds else "A promise was broken.")
     return holds
 
 

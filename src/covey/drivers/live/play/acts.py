@@ -165,7 +165,7 @@ ACTS: Final = (
         lambda cluster, _: cluster.kill("c"),
         ("abd",),
         ALL,
-        "anna, ben and dora moved together: they exchange nothing. Only carl, who came alone, needs the state. "
+        "anna, ben and dora moved together: they are equal without a word. carl came alone, so anna told him the state. "
         "Nobody of points was at c, so points did not notice.",
     ),
     _Act(
