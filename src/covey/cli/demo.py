@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from .demo_stage import Judgement, Stage
 
 KEPT = (
-    "Every promise was kept. What you saw is called extended virtual synchrony. To play with it: covey up, then in other "
-    "terminals covey chat and covey top."
+    "Every promise was kept. What you saw is called extended virtual synchrony. To play with it: covey up, then in "
+    "other terminals covey chat and covey top."
 )
 EXAMPLES = ("covey demo", "covey demo --keep played && covey trace cat played/trace", "covey demo --json")
 

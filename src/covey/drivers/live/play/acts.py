@@ -165,8 +165,8 @@ ACTS: Final = (
         lambda cluster, _: cluster.kill("c"),
         ("abd",),
         ALL,
-        "anna, ben and dora moved together: they are equal without a word. carl came alone, so anna told him the state. "
-        "Nobody of points was at c, so points did not notice.",
+        "anna, ben and dora moved together: they are equal without a word. carl came alone, so anna told him the "
+        "state. Nobody of points was at c, so points did not notice.",
     ),
     _Act(
         "restart",
