@@ -75,26 +75,30 @@ def by_daemon(members: list[str]) -> list[tuple[str, list[str]]]:
 
 
 def _show(views: list[dict[str, Any]], wanted: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    for view in views:
+        if len(views) > 1:
+            print(f"view {view['view'].rpartition('.')[0]} of {' '.join(view['daemons'])}")
+        for line in _lines(view, wanted):
+            print(line)
 
+
+def _lines(view: dict[str, Any], wanted: str) -> list[str]:
+    """A table of words: libraries that draw better ones take their time to load."""
     from .lines import printable
 
-    screen = Console()
-    for at, view in enumerate(views):
-        if len(views) > 1:
-            text = f"view {view['view'].rpartition('.')[0]} of {' '.join(view['daemons'])}"
-            screen.print(Text(("" if not at else "\n") + text, style="bold"))
-        table = Table("group", "members", "at", box=None, pad_edge=False)
-        for group in view["groups"]:
-            where = [f"{daemon}: {' '.join(map(printable, names))}" for daemon, names in by_daemon(group["members"])]
-            hidden = group["size"] - len(group["members"])
-            where += [f"and {hidden:,} more"] if hidden else []
-            table.add_row(Text(printable(group["group"])), f"{group['size']:,}", Text("; ".join(where)))
-        if view["groups"]:
-            screen.print(table)
-        else:
-            screen.print(Text(f"nobody is in {wanted or 'any group'}; join one with: covey tail {wanted or 'room'}"))
-        if view["group_count"] > len(view["groups"]):
-            screen.print(Text(f"{view['group_count'] - len(view['groups']):,} more; name some with --group 'begin*'"))
+    if not view["groups"]:
+        return [f"nobody is in {wanted or 'any group'}; join one with: covey tail {wanted or 'room'}"]
+    rows = [("group", "members", "at")]
+    rows += [(printable(one["group"]), f"{one['size']:,}", _places(one)) for one in view["groups"]]
+    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+    lines = [f"{group:<{first}}  {size:<{second}}  {where}" for group, size, where in rows]
+    hidden = view["group_count"] - len(view["groups"])
+    return [*lines, *([f"{hidden:,} more; name some with --group 'begin*'"] if hidden else [])]
+
+
+def _places(group: dict[str, Any]) -> str:
+    from .lines import printable
+
+    where = [f"{daemon}: {' '.join(map(printable, names))}" for daemon, names in by_daemon(group["members"])]
+    hidden = group["size"] - len(group["members"])
+    return "; ".join([*where, *([f"and {hidden:,} more"] if hidden else [])])

@@ -91,4 +91,4 @@ def __getattr__(name: str) -> typer.Typer:
 
 def main() -> None:
     first = sys.argv[1] if len(sys.argv) > 1 else ""
-    build(first if first in COMMANDS or first in FAMILIES else None)()
+    build(first if first in COMMANDS or first in FAMILIES or first == "--version" else None)()
