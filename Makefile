@@ -14,7 +14,7 @@ export PIP_NO_INPUT := 1
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## Watch real daemons survive a kill, a stop and restarts, and check every promise
+demo: $(READY) ## Watch replicas survive a partition and crashes, and check every promise
 	@$(BIN)/covey demo
 
 test: $(READY) ## Run every test

@@ -13,6 +13,7 @@ import importlib.util
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections import Counter
 from functools import cache
@@ -375,3 +376,46 @@ def test_every_command_and_option_has_a_help_text() -> None:
             if not (getattr(parameter, "help", None) or "").strip():
                 silent.append(f"{name}: {parameter.name}")
     assert_none(silent, "without a help text")
+
+
+def leaves() -> list[tuple[str, Any]]:
+    return [(name, command) for name, command in commands(command_line(), "covey") if not hasattr(command, "commands")]
+
+
+def test_every_command_is_documented_with_an_example() -> None:
+    document = read(ROOT / "docs" / "commands.md")
+    missing = [name for name, _ in leaves() if f"`{name}`" not in document or f"$ {name}" not in document]
+    assert_none(missing, "a command that docs/commands.md lacks, by its name in backticks or in an example after $")
+
+
+def test_every_command_of_the_first_hour_shows_examples_in_its_help() -> None:
+    names = importlib.import_module("covey.cli.main").COMMANDS
+    silent = [name for name, command in command_line().commands.items() if name in names and not command.epilog]
+    assert_none(silent, "without examples in its help")
+
+
+ALWAYS_JSON: Final = frozenset({"covey trace cat"})
+
+
+def test_every_command_can_speak_json() -> None:
+    options = {name: {option for one in command.params for option in one.opts} for name, command in leaves()}
+    missing = [name for name, known in options.items() if "--json" not in known and name not in ALWAYS_JSON]
+    assert_none(missing, "a command without --json")
+
+
+SLOW_TO_IMPORT: Final = ("asyncio", "multiprocessing", "pydantic", "rich", "covey.protocol", "covey.drivers")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["send", "--help"], ["top", "--help"], ["demo", "--help"]])
+def test_asking_for_help_loads_nothing_that_takes_its_time(arguments: list[str]) -> None:
+    script = (
+        f"import sys; sys.argv[1:] = {arguments!r}\n"
+        "from covey.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(*sys.modules)"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True).stdout
+    loaded = set(shown.splitlines()[-1].split())
+    assert "typer" in loaded
+    assert_none([name for name in SLOW_TO_IMPORT if name in loaded], "loaded before anything was asked for")

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from covey.cli.main import app
-from covey.cli.status import print_statuses
+from covey.cli.status_tables import print_statuses
 from covey.config_file import load
 from covey.drivers.live import failover
 from covey.drivers.live.cluster import LiveError
@@ -38,6 +38,31 @@ RUNNING: dict[str, Any] = {
         "packets_kept": 5,
         "packets_unstable_max": 60,
         "rotations_per_s": 812.3,
+    },
+    "recent_views": [
+        {
+            "time_ns": 0,
+            "transitional": ["a"],
+            "cause": "merge",
+            "reason": "daemons outside our view can be merged",
+            "detail": "b",
+        }
+    ],
+    "clients": {
+        "session_count": 21,
+        "sessions": [
+            {
+                "process": "slow@a:7.3",
+                "policy": "block",
+                "phase": "open",
+                "groups": 2,
+                "delivered": 4_000,
+                "backlog_bytes": 2_500_000,
+                "lag_ms": 1_500,
+                "blocking": True,
+                "reading": True,
+            }
+        ],
     },
     "peers": [{"name": "b", "two_way": False, "gone": None, "silent_ms": 99}],
     "multicast": "239.192.77.1:4800",
@@ -96,6 +121,9 @@ def test_status_shows_rates_windows_and_drops_by_reason(capsys: pytest.CaptureFi
     assert "a op 7.0 a b 77 here 1,234 B 9.5 s 3" in lines
     assert "b not running" in lines
     assert "a 12 1,500 700 2.3 MB 560 B 812 5 of 60" in lines
+    assert "slow@a 2 4,000 2.5 MB 1,500 ms block makes senders wait" in lines
+    assert "and 20 more" in lines
+    assert "old, merge: daemons outside our view can be merged (b); moved together: a" in " ".join(lines)
     assert "datagrams for several daemons go to 239.192.77.1:4800" in lines
     assert lines.index("4,000 packet dropped: duplicate") < lines.index("3 frame rejected: malformed frame")
     assert "token parked" not in shown

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from covey.config import one_site
 from covey.drivers.live.endpoint import Traffic
-from covey.drivers.live.measures import Measures, Rate
-from covey.ids import Ballot
+from covey.drivers.live.measures import RECENT_VIEWS_MAX, Measures, Rate
+from covey.ids import Ballot, Life
 from covey.protocol.effects import Installed, Signal
 from covey.protocol.states import Reason
 
@@ -26,6 +27,25 @@ def test_effects_are_counted_by_what_they_are() -> None:
         measures.observe(effect)
     told = measures.snapshot(Traffic(), SECOND)
     assert (measures.changes, told["views"], told["delivered"]) == (2, 1, 0)
+
+
+def test_the_last_views_are_told_with_who_came_along_and_why() -> None:
+    measures = Measures(0)
+    a, b = Life(0, 7), Life(1, 7)
+    for number in range(RECENT_VIEWS_MAX + 3):
+        view = Ballot(number, 0, 1)
+        measures.observe(Installed(None, view, (a, b), (a,), "merge", Reason.STRANGERS, "b"), number)
+    told = measures.recent_views(one_site(2))
+    assert [one["time_ns"] for one in told] == list(range(RECENT_VIEWS_MAX + 2, 2, -1))
+    assert told[0] == {
+        "time_ns": RECENT_VIEWS_MAX + 2,
+        "view": str(Ballot(RECENT_VIEWS_MAX + 2, 0, 1)),
+        "members": ["a", "b"],
+        "transitional": ["a"],
+        "cause": "merge",
+        "reason": Reason.STRANGERS.value,
+        "detail": "b",
+    }
 
 
 def test_all_traffic_is_told_with_its_rate() -> None:

@@ -1,4 +1,4 @@
-"""`covey init`, `covey daemon`, `covey up` and `covey status`: a cluster from its file to running daemons."""
+"""`covey init`, `covey daemon` and `covey up`: a cluster from its file to running daemons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from covey.config_file import Configuration
 
 FAILED = 2
+NEXT = "covey chat, covey top, covey status"
+
+EXAMPLES = {
+    "init": ("covey init", "covey init cluster/covey.toml --daemons 5 --port 5000"),
+    "daemon": ("covey daemon a", "covey daemon b --config cluster/covey.toml --trace trace"),
+    "up": ("covey up", "covey up --daemons 5 --dir cluster"),
+}
 
 Config = Annotated[Path, typer.Option("--config", help="The configuration file.")]
 
@@ -60,7 +67,10 @@ def daemon(
     run: Annotated[str, typer.Option(help="Name of this run in the trace.")] = "live",
     as_json: Annotated[bool, typer.Option("--json", help="Say events as JSON objects, one a line.")] = False,
 ) -> None:
-    """Run one daemon in the foreground; SIGTERM or Ctrl-C stops it in good order."""
+    """Run one daemon in the foreground.
+
+    SIGTERM or Ctrl-C stops it in good order.
+    """
     from covey.drivers.live.launch import Options, command
 
     configuration = _load(config)
@@ -87,53 +97,25 @@ def up(
     ports = free_ports(daemons)
     members = tuple(DaemonConfig(daemon_name(rank), 0, "127.0.0.1", port) for rank, port in enumerate(ports))
     path.write_text(render(Cluster("up", members), "loopback"))
-    print(f"{daemons} daemons, {path}; ask them with: covey status --config {path}", file=sys.stderr)
-    commands = [command(Options(config=str(path), name=one.name, json=as_json)) for one in members]
-    # Their own sessions: Ctrl-C comes to us, and we stop them in good order.
-    children = [subprocess.Popen(one, start_new_session=True) for one in commands]
+    print(f"{daemons} daemons of {path}, until Ctrl-C. In another terminal: {NEXT}", file=sys.stderr)
+    commands = [command(Options(config=str(path), name=one.name, json=as_json, control=True)) for one in members]
+    # Their own sessions: Ctrl-C comes to us, and we stop them in good order. Our end of their input is open while we
+    # live: they do not outlive us, whatever ends us.
+    children = [subprocess.Popen(one, stdin=subprocess.PIPE, start_new_session=True) for one in commands]
     raise typer.Exit(_wait_for(children))
 
 
 def _wait_for(children: list[subprocess.Popen[bytes]]) -> int:
-    """Until all have ended; SIGTERM and Ctrl-C are passed on as SIGTERM."""
+    """Until all have ended; SIGTERM, SIGHUP and Ctrl-C are passed on as SIGTERM."""
 
     def stop(*_: object) -> None:
         for child in children:
             if child.poll() is None:
                 child.send_signal(signal.SIGTERM)
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, stop)
     return max(abs(child.wait()) for child in children)
-
-
-def status(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which daemons; all if none.")] = None,
-    config: Config = Path("covey.toml"),
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a daemon, one a line.")] = False,
-) -> None:
-    """Ask running daemons on this machine how they are, and why. Exits 1 if one does not answer."""
-    configuration = _load(config)
-    wanted = names or [one.name for one in configuration.cluster.daemons]
-    answers = {name: _ask(configuration, name) for name in wanted}
-    if as_json:
-        for name, answer in answers.items():
-            print(json.dumps({"name": name, "running": answer is not None} | (answer or {})))
-    else:
-        from .status import print_statuses
-
-        print_statuses(answers)
-    raise typer.Exit(0 if all(answers.values()) else 1)
-
-
-def _ask(configuration: Configuration, name: str) -> dict[str, Any] | None:
-    from covey.drivers.live.status import NotRunningError, ask, socket_path
-
-    _check_name(configuration, name)
-    try:
-        return ask(socket_path(configuration.cluster, name))
-    except NotRunningError:
-        return None
 
 
 def _load(path: Path) -> Configuration:

@@ -1,110 +1,117 @@
-"""`covey demo`: three real daemons, what happens to them, and every guarantee checked on what they wrote down.
+"""`covey demo`: real daemons and real programs, what happens to them, and every guarantee checked on what they wrote.
 
 In:        options.
 Out:       a play for people on standard output; with --json one object a line there, and the play on standard error.
-           Exit code 1: a guarantee is violated, or the daemons did not do what they should; 2: wrong options.
-Not here:  the acts (drivers/live/acts.py), the daemons (drivers/live), the checkers (drivers/simulation/checkers).
+           Exit code 1: a guarantee is violated, or somebody did not do what was waited for; 2: wrong options.
+Not here:  the acts (drivers/live/play/), how they look (demo_stage.py), the checkers (drivers/simulation/checkers).
 """
 
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from .common import BROKEN, USAGE, Json, fail
+
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from covey.drivers.live.acts import Shown, Step
     from covey.drivers.simulation.checkers import Verdict
+    from covey.trace.record import Row
 
-# Each promise in a few words for newcomers; docs/guarantees.md has them in full.
-PROMISES: Final = {
-    "S1": "whatever happens to a daemon happens in a view",
-    "S2": "a daemon is a member of its own views",
-    "S3": "view ids only grow",
-    "S4": "the same view has the same members everywhere",
-    "S5": "who is said to have moved together has",
-    "S6": "no message is delivered twice",
-    "S7": "what is delivered was sent",
-    "S8": "who moved together delivered the same messages",
-    "S9": "a message is delivered in the same view everywhere",
-    "S10": "no message comes from the future or a former life",
-    "S11": "the signal that a view ends is in one place",
-    "S12": "senders deliver their own messages",
-    "S13": "every member delivers a message, or the view ends",
-    "S14": "at rest, the connected daemons share one view",
-    "S15": "daemons do come to rest",
-    "M1": "unreliable: at most once",
-    "M2": "reliable: delivered as soon as it is complete",
-    "M3": "fifo: in the order of the sender, without holes",
-    "M4": "causal: never before what its sender had seen",
-    "M5": "agreed: one order for all",
-    "M6": "safe: delivered only when all have it",
-    "M7": "services mix without overtaking",
-    "M8": "who sends need not be a member",
-    "M9": "one message to several groups comes once",
-    "C1": "a join or leave is one message, and blocks nobody",
-    "C2": "members deliver a message in the same view",
-    "C3": "the same view of a group has the same members everywhere",
-    "C4": "a group hears nothing of what does not concern it",
-    "C5": "every view says why it came",
-    "C6": "who leaves learns where",
-    "C7": "a client that crashes takes nobody along",
-    "C8": "a name is one program's at a time",
-}
-WIDTH_WITHOUT_TERMINAL: Final = 110
+    from .demo_stage import Judgement, Stage
+
+KEPT = (
+    "Every promise was kept. What you saw is called extended virtual synchrony. To play with it: covey up, then in "
+    "other terminals covey chat and covey top."
+)
+EXAMPLES = ("covey demo", "covey demo --keep played && covey trace cat played/trace", "covey demo --json")
 
 
 def demo(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Standard output holds only JSON objects, one a line.")
-    ] = False,
+    as_json: Json = False,
     keep: Annotated[Path | None, typer.Option(help="Keep trace, logs and cluster file in this new directory.")] = None,
-    seconds: Annotated[float, typer.Option(min=0, max=60, help="Seconds of traffic in each view.")] = 1.0,
+    seconds: Annotated[float, typer.Option(min=0, max=60, help="Seconds to read the text of an act.")] = 1.5,
 ) -> None:
-    """Watch three real daemons find one another, crash, leave, return and merge; then check every guarantee."""
+    """Watch replicas survive a partition and crashes.
+
+    Four daemons and five programs, all real processes on this machine, keep two ledgers through a partition, a merge,
+    crashes and restarts. Each view is shown with its cause and who moved together; then every guarantee is checked on
+    the recorded trace. Exits 1 if one is broken.
+    """
     from covey.drivers.live.cluster import LiveError
+
+    from .demo_stage import Stage
 
     directory = _new_directory(keep)
     stage = Stage(as_json)
-    worth_keeping = keep is not None
+    worth_keeping, holds = keep is not None, False
     try:
-        holds = _perform(directory, stage, seconds)
+        _perform(directory, stage, seconds)
+        holds = _judge(directory, stage)
         worth_keeping = worth_keeping or not holds
     except LiveError as error:
-        worth_keeping, holds = True, False
+        worth_keeping = True
         typer.echo(f"covey demo: {error}", err=True)
     finally:
+        stage.rest()
         if not worth_keeping:
             shutil.rmtree(directory, ignore_errors=True)
     if worth_keeping:
         stage.say(f"Trace, logs and cluster file are in {directory}; see: covey trace cat {directory / 'trace'}")
-    raise typer.Exit(0 if holds else 1)
+    raise typer.Exit(0 if holds else BROKEN)
 
 
-def _perform(directory: Path, stage: Stage, seconds: float) -> bool:
-    """Play, then judge; whether every guarantee holds."""
-    from covey.drivers.live.acts import LOAD_PER_SECOND, Step, play
+def _perform(directory: Path, stage: Stage, seconds: float) -> None:
     from covey.drivers.live.cluster import LocalCluster
-    from covey.drivers.simulation.checkers import check
+    from covey.drivers.live.play.acts import GROUPS, ROLES, play
+    from covey.drivers.live.play.troupe import Troupe
 
-    with LocalCluster(directory, run="demo", load=LOAD_PER_SECOND, seed=1) as cluster, stage.busy():
-        for told in play(cluster, seconds):
-            if isinstance(told, Step):
-                stage.step(told)
-            else:
-                stage.view(told)
-        rows = cluster.rows()
-        verdicts = check(rows)
-    stage.verdicts(verdicts, len(rows))
-    return all(verdict.holds for verdict in verdicts)
+    with LocalCluster(directory, 4, run="demo", seed=1) as cluster, Troupe(cluster, ROLES, GROUPS) as troupe:
+        for told in play(cluster, troupe, seconds):
+            stage.show(told)
+    stage.rest()
+
+
+def _judge(directory: Path, stage: Stage) -> bool:
+    """Whether every judge says that every guarantee holds."""
+    from covey.trace.reading import read_rows
+
+    rows = list(read_rows(directory / "trace"))
+    judgements = [judge(directory / "trace", rows) for judge in JUDGES]
+    for judgement in judgements:
+        stage.judgement(judgement)
+    holds = all(judgement.holds for judgement in judgements)
+    stage.say(KEPT if holds else "A promise was broken.")
+    return holds
+
+
+def by_checkers(_: Path, rows: list[Row]) -> Judgement:
+    """The checkers of the simulator, between daemons and between programs."""
+    from covey.drivers.simulation.checkers import CHECKERS, check_levels
+
+    from .demo_stage import Judgement, Line
+
+    levels = [{one.guarantee: one for one in verdicts} for verdicts in check_levels("demo", rows)]
+    lines = []
+    for guarantee in CHECKERS:
+        daemons, programs = (level.get(guarantee) for level in levels)
+        found = [one for one in (daemons, programs) if one is not None]
+        broken = sum(one.violation_count for one in found)
+        violations = [violation for one in found for violation in one.violations]
+        lines.append(Line(guarantee, _cases(daemons), _cases(programs), broken, violations))
+    return Judgement(f"{len(rows):,} events checked", lines)
+
+
+def _cases(verdict: Verdict | None) -> int | None:
+    return None if verdict is None else verdict.premises
+
+
+JUDGES: Final[tuple[Callable[[Path, list[Row]], Judgement], ...]] = (by_checkers,)
+"""Each takes the directory of the trace and its rows. Another one may be added: all of them are shown."""
 
 
 def _new_directory(keep: Path | None) -> Path:
@@ -112,89 +119,9 @@ def _new_directory(keep: Path | None) -> Path:
         return Path(tempfile.mkdtemp(prefix="covey-demo-"))
     try:
         keep.mkdir(parents=True, exist_ok=True)
-        if not any(keep.iterdir()):
-            return keep
+        is_used = any(keep.iterdir())
     except OSError as error:
-        typer.echo(f"covey demo: --keep {keep} ({error.strerror}): name a directory that can be made", err=True)
-        raise typer.Exit(2) from None
-    typer.echo(f"covey demo: --keep {keep}: the directory is not empty; name a new one", err=True)
-    raise typer.Exit(2)
-
-
-class Stage:
-    """Where the play is shown: to people, and with --json to programs too."""
-
-    def __init__(self, as_json: bool) -> None:
-        self._as_json = as_json
-        self._screen = _screen(as_json)
-
-    def say(self, text: str) -> None:
-        self._screen.print(text, markup=False, highlight=False)
-
-    @contextmanager
-    def busy(self) -> Iterator[None]:
-        """A sign of life on a terminal while daemons work; nothing elsewhere."""
-        if not self._screen.is_terminal:
-            yield
-            return
-        with self._screen.status("daemons at work"):
-            yield
-
-    def step(self, step: Step) -> None:
-        self._emit(step)
-        self.say("")
-        self._screen.print(step.act.upper(), style="bold")
-        self.say(step.text)
-        if step.since:
-            heads = _columns("ms", "at", "view of", "together", "cause: reason")
-            self._screen.print(f"Views, in milliseconds {step.since}:\n{heads}", style="dim", highlight=False)
-
-    def view(self, shown: Shown) -> None:
-        self._emit(shown)
-        members, together = " ".join(shown.members), " ".join(shown.transitional)
-        self.say(_columns(f"{shown.after_ms:.1f}", shown.at, members, together, f"{shown.cause}: {shown.reason}"))
-
-    def verdicts(self, verdicts: list[Verdict], rows: int) -> None:
-        from rich.table import Table
-
-        from covey.drivers.simulation.checkers import DAEMON_CHECKERS
-
-        table = Table("", "promise", "cases", "broken", title=f"{rows:,} events checked", title_justify="left")
-        for verdict in [one for one in verdicts if one.premises or one.guarantee in DAEMON_CHECKERS]:
-            self._emit(
-                {
-                    "kind": "guarantee",
-                    "guarantee": verdict.guarantee,
-                    "promise": PROMISES[verdict.guarantee],
-                    "rows_checked": verdict.premises,
-                    "violations": verdict.violation_count,
-                }
-            )
-            table.add_row(
-                verdict.guarantee,
-                PROMISES[verdict.guarantee],
-                f"{verdict.premises:,}",
-                str(verdict.violation_count),
-                style="" if verdict.holds else "bold red",
-            )
-        self._screen.print(table)
-        for one in [one for verdict in verdicts for one in verdict.violations][:20]:
-            self.say(f"{one.guarantee} {one.process}: {one.detail}")
-        self.say("Every promise was kept." if all(one.holds for one in verdicts) else "A promise was broken.")
-
-    def _emit(self, value: object) -> None:
-        if self._as_json:
-            import msgspec
-
-            print(msgspec.json.encode(value).decode(), flush=True)
-
-
-def _columns(after: str, at: str, members: str, together: str, why: str) -> str:
-    return f"{after:>6}  {at:<3} {members:<8} {together:<9} {why}"
-
-
-def _screen(as_json: bool) -> Console:
-    from rich.console import Console
-
-    stream = sys.stderr if as_json else sys.stdout
-    return Console(file=stream, width=None if stream.isatty() else WIDTH_WITHOUT_TERMINAL)
+        fail("demo", f"--keep {keep} ({error.strerror}): name a directory that can be made", USAGE)
+    if is_used:
+        fail("demo", f"--keep {keep}: the directory is not empty; name a new one", USAGE)
+    return keep

@@ -1,28 +1,38 @@
-"""The `covey` command: one file a command beside this one."""
+"""The `covey` command: one file a command beside this one.
+
+Starting must be quick, so only the file of the command that was asked for is imported. For a list of all commands, and
+for whatever is not the name of one, all of them are.
+"""
 
 from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from covey import __version__
 
-from . import bench, daemon, demo, sim, trace
+if TYPE_CHECKING:
+    app: typer.Typer
 
-app = typer.Typer(
-    name="covey",
-    help="Covey: wide-area group communication with extended virtual synchrony.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-app.command("demo")(demo.demo)
-app.command("init")(daemon.init)
-app.command("daemon")(daemon.daemon)
-app.command("up")(daemon.up)
-app.command("status")(daemon.status)
-app.add_typer(bench.app, name="bench")
-app.add_typer(sim.app, name="sim")
-app.add_typer(trace.app, name="trace")
+COMMANDS: Final = {
+    "demo": "demo",
+    "up": "daemon",
+    "chat": "chat",
+    "send": "send",
+    "tail": "tail",
+    "groups": "groups",
+    "status": "status",
+    "top": "top",
+    "init": "daemon",
+    "daemon": "daemon",
+}
+"""Name and file, in the order in which a newcomer meets them."""
+
+FAMILIES: Final = ("bench", "sim", "trace")
+"""Files that hold several commands each."""
 
 
 def _version(wanted: bool) -> None:
@@ -31,7 +41,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     version: bool = typer.Option(
         False, "--version", help="Print the version and stop.", callback=_version, is_eager=True
@@ -40,5 +49,46 @@ def root(
     """Covey: wide-area group communication with extended virtual synchrony."""
 
 
+def build(wanted: str | None = None) -> typer.Typer:
+    """The command line: with one command if this is its name, else with all."""
+    made = typer.Typer(
+        name="covey",
+        help="Covey: wide-area group communication with extended virtual synchrony.",
+        epilog=examples(("covey demo", "covey up", "covey chat", "covey top")),
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    made.callback()(root)
+    for name, file in COMMANDS.items():
+        if wanted in (None, name):
+            module = import_module(f".{file}", __package__)
+            made.command(name, epilog=examples(_examples(module, name)))(getattr(module, name))
+    for family in FAMILIES:
+        if wanted in (None, family):
+            made.add_typer(import_module(f".{family}", __package__).app, name=family)
+    return made
+
+
+def _examples(module: Any, name: str) -> tuple[str, ...]:
+    found = module.EXAMPLES
+    lines: tuple[str, ...] = found[name] if isinstance(found, dict) else found
+    return lines
+
+
+def examples(lines: tuple[str, ...]) -> str:
+    """What stands at the end of a help text."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """`app` is everything; making it takes its time, so it is made when it is asked for."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()["app"] = made = build()
+    return made
+
+
 def main() -> None:
-    app()
+    first = sys.argv[1] if len(sys.argv) > 1 else ""
+    build(first if first in COMMANDS or first in FAMILIES or first == "--version" else None)()

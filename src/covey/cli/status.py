@@ -1,81 +1,48 @@
-"""How daemons are, as tables for people."""
+"""`covey status`: how daemons of this machine are, and why.
+
+In:        which daemons.  Out: tables, or one JSON object a daemon.
+Not here:  the tables (status_tables.py), what a daemon tells (drivers/live/status.py).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from pathlib import Path
+from typing import Annotated
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
-LOSSES = ("dropped", "rejected", "refused", "not sent")
-"""Words in the names of counters that tell of something that was not done."""
+from .common import BROKEN, At, Json, telling
+from .complete import daemon_names
 
-
-def print_statuses(answers: dict[str, dict[str, Any] | None]) -> None:
-    screen = Console()
-    running = {name: answer for name, answer in answers.items() if answer}
-    table = _table("daemon", "state", "view", "members", "token", "waiting", "up", "views")
-    for name in answers:
-        table.add_row(name, *(_state(running[name]) if name in running else ("not running", *[""] * 6)))
-    screen.print(table)
-    if running:
-        screen.print()
-        screen.print(_rates(running))
-    for name, answer in running.items():
-        screen.print()
-        for line in _remarks(name, answer):
-            screen.print(line, markup=False, highlight=False)
+EXAMPLES = (
+    "covey status",
+    "covey status a b --config cluster/covey.toml",
+    "covey status --json",
+)
 
 
-def _state(answer: dict[str, Any]) -> tuple[str, ...]:
-    link = answer["link"]
-    token = "-" if link["kind"] == "mesh" else f"{link['token']}{' here' if link['token_is_here'] else ''}"
-    waiting, up = f"{answer['waiting_bytes']:,} B", f"{answer['uptime_s']:g} s"
-    view = answer["view"].rpartition(".")[0]
-    return (answer["state"], view, " ".join(answer["members"]), token, waiting, up, str(answer["views"]))
+def status(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Which daemons; all if none.", autocompletion=daemon_names),
+    ] = None,
+    config: Annotated[Path | None, typer.Option("--config", help="The configuration file of the cluster.")] = None,
+    at: At = None,
+    as_json: Json = False,
+) -> None:
+    """Ask running daemons on this machine how they are, and why. Exits 1 if one does not answer."""
+    from .where import answers, daemons
 
+    with telling("status"):
+        wanted: list[str | None] = [*(names or [])] or [at]
+        asked = [one for name in wanted for one in daemons(name, config)]
+        told = answers(asked)
+    if as_json:
+        for name, answer in told.items():
+            print(json.dumps({"name": name, "running": answer is not None} | (answer or {})))
+    else:
+        from .status_tables import print_statuses
 
-def _rates(running: dict[str, dict[str, Any]]) -> Table:
-    """Each a second: on average since the last question, or since the start."""
-    table = _table("each second", "delivered", "datagrams out", "in", "bytes out", "in", "rotations", "window")
-    for name, answer in running.items():
-        counts = [answer[f"{what}_per_s"] for what in ("delivered", "datagrams_sent", "datagrams_received")]
-        sizes = [_bytes(answer[f"bytes_{way}_per_s"]) for way in ("sent", "received")]
-        table.add_row(name, *(f"{count:,.0f}" for count in counts), *sizes, *_ring(answer["link"]))
-    return table
-
-
-def _ring(link: dict[str, Any]) -> tuple[str, str]:
-    """How often the token goes around, and how many packets are kept of those that may be under way."""
-    if link["kind"] == "mesh":
-        return "-", "-"
-    return f"{link['rotations_per_s']:,.0f}", f"{link['packets_kept']} of {link['packets_unstable_max']}"
-
-
-def _bytes(count: float) -> str:
-    """
-    >>> _bytes(999.4), _bytes(1_500), _bytes(2_340_000)
-    ('999 B', '1.5 kB', '2.3 MB')
-    """
-    if count < 1_000:
-        return f"{count:.0f} B"
-    return f"{count / 1_000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
-
-
-def _remarks(name: str, answer: dict[str, Any]) -> list[str]:
-    """Why it is as it is, and whatever an operator should know."""
-    lines = [f"{name}: {answer['state']} because {answer['reason']}"]
-    for peer in answer["peers"]:
-        if not peer["two_way"]:
-            why = peer["gone"] or f"silent for {peer['silent_ms']} ms, or it does not hear us"
-            lines.append(f"  {peer['name']} is not connected both ways: {why}")
-    if answer["multicast"]:
-        lines.append(f"  datagrams for several daemons go to {answer['multicast']}")
-    lines += [f"  rejected datagrams from {stranger}" for stranger in answer["strangers"]]
-    lines += [f"  warning: datagrams to {host} are not sealed" for host in answer["unsealed"]]
-    losses = [(count, what) for what, count in answer["count"].items() if any(word in what for word in LOSSES)]
-    return lines + [f"  {count:>8,} {what}" for count, what in sorted(losses, key=lambda one: (-one[0], one[1]))]
-
-
-def _table(*columns: str) -> Table:
-    return Table(*columns, box=None, pad_edge=False)
+        print_statuses(told)
+    raise typer.Exit(0 if all(told.values()) else BROKEN)

@@ -15,9 +15,6 @@ from typing import Annotated
 
 import typer
 
-from covey.trace.cat import read_trace, select, to_json_line
-from covey.trace.errors import TraceError
-
 FAILED = 2
 
 app = typer.Typer(name="trace", help="Look at recorded event traces.", no_args_is_help=True)
@@ -48,6 +45,8 @@ def cat(
     ] = None,
 ) -> None:
     """Print a trace as NDJSON: one row a line, every column of the schema by its name."""
+    from covey.trace.errors import TraceError
+
     try:
         _print_rows(directory, level, run)
     except BrokenPipeError:
@@ -59,6 +58,8 @@ def cat(
 
 
 def _print_rows(directory: Path, level: Level | None, run: str | None) -> None:
+    from covey.trace.cat import read_trace, select, to_json_line
+
     # Bytes, because NDJSON is UTF-8 whatever the terminal speaks.
     output = typer.get_binary_stream("stdout")
     for row in select(read_trace(directory), level, run):

@@ -103,7 +103,7 @@ def _tcp(address: str) -> Tcp:
 
 
 def _nearest() -> list[Unix]:
-    file = _find_file()
+    file = find_file()
     if file is None:
         return _only_cluster(_running())
     cluster = load(file).cluster
@@ -112,9 +112,9 @@ def _nearest() -> list[Unix]:
 
 def _named(name: str) -> list[Unix]:
     """A daemon of the file; without a file, a running daemon of this name."""
-    file = _find_file()
+    file = find_file()
     if file is None:
-        return _only_cluster([path for path in _running() if _daemon_of(path) == name], name)
+        return _only_cluster([path for path in _running() if daemon_of(path) == name], name)
     cluster = load(file).cluster
     cluster.rank_of(name)
     return _sockets(cluster, [name], file)
@@ -134,7 +134,8 @@ def _sockets(cluster: Cluster, names: list[str], file: Path) -> list[Unix]:
     return found
 
 
-def _find_file() -> Path | None:
+def find_file() -> Path | None:
+    """The configuration file that counts here."""
     here = Path.cwd()
     return next((path for folder in (here, *here.parents) if (path := folder / FILE_NAME).is_file()), None)
 
@@ -176,5 +177,10 @@ def _only_cluster(running: list[Path], name: str = "") -> list[Unix]:
     return [Unix(path) for path in running]
 
 
-def _daemon_of(path: Path) -> str:
+def daemon_of(path: Path) -> str:
+    """Whose socket this is.
+
+    >>> daemon_of(Path("/tmp/covey-0/00000000000000ff-a.client"))
+    'a'
+    """
     return path.name.partition("-")[2].removesuffix(SUFFIX)

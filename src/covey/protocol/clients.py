@@ -57,6 +57,9 @@ LOOK_US = 200_000
 
 NAMES_CHECKED_MAX = 20_000
 
+SNAPSHOT_MAX = 100
+"""Sessions, and groups, that a snapshot tells of."""
+
 SubmitNow = Callable[[Submit], str]
 """Hands a submission to the engine; why it was refused, or nothing."""
 
@@ -457,7 +460,7 @@ class Clients:
             for number in sessions:
                 session = self._by_number.get(number)
                 if session is not None:
-                    session.delivered += isinstance(what, Deliver)
+                    session.delivered += what.bundle.count if isinstance(what, Deliver) else 0
                     self._put(session, parts, size)
 
     def _tell(self, session: Session, word: Word) -> None:
@@ -478,10 +481,18 @@ class Clients:
             self._block(session)
 
     def snapshot(self, now_us: int) -> dict[str, object]:
+        """The sessions for which most waits, the largest groups: however many there are, the answer is bounded."""
+        named = [session for session in self._by_connection.values() if session.phase is not Phase.GREETING]
+        sessions = sorted(named, key=lambda one: (-one.outbox.size, one.connection))
+        sizes = sorted(self.groups.roster.sizes().items(), key=lambda one: (-one[1], one[0]))
         return {
-            "sessions": [session.snapshot(now_us) for _, session in sorted(self._by_connection.items())],
-            "groups": self.groups.roster.sizes(),
-            "blocked": sorted(self._blocked),
+            "sessions": [session.snapshot(now_us) for session in sessions[:SNAPSHOT_MAX]],
+            "session_count": len(sessions),
+            "connection_count": len(self._by_connection),
+            "backlog_bytes": sum(session.outbox.size for session in sessions),
+            "groups": dict(sizes[:SNAPSHOT_MAX]),
+            "group_count": len(sizes),
+            "blocked": sorted(self._blocked)[:SNAPSHOT_MAX],
         }
 
     def check(self, full: bool) -> None:

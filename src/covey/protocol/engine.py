@@ -133,6 +133,17 @@ class Engine:
             "count": dict(sorted(self.kit.count.items())),
         }
 
+    def groups_snapshot(self, wanted: str, groups_max: int, members_max: int) -> dict[str, Any]:
+        """Who is in which group, as this daemon's view has it."""
+        machine = self.machine
+        return {
+            "name": self.kit.name(self.kit.me.rank),
+            "view": str(machine.view),
+            "working": machine.active,
+            "daemons": [self.kit.name(life.rank) for life in machine.members],
+            **self.clients.groups.roster.listing(wanted, groups_max, members_max),
+        }
+
     def check(self, full: bool) -> None:
         """Invariants of every layer: cheap ones after each step, all at state changes."""
         self.machine.check()

@@ -36,11 +36,13 @@ from .launch import Options, from_arguments
 from .load import Load
 from .log import to_text
 from .measures import Measures
-from .status import StatusSocket, socket_path
+from .status import Question, StatusSocket, socket_path
 
 UNSEALED = "whoever can reach these hosts can read and forge them; see allow_unsealed in docs/configuration.md"
 STDIN, STDOUT = 0, 1
 READ_BYTES = 65_536
+GROUPS_TOLD_MAX, MEMBERS_TOLD_MAX = 1_000, 5_000
+"""How much of all groups one answer tells."""
 
 
 class DaemonProcess:
@@ -72,7 +74,7 @@ class DaemonProcess:
 
     def run(self) -> None:
         self._catch_signals()
-        status = StatusSocket(socket_path(self._cluster, self.process.partition(":")[0]), self._snapshot)
+        status = StatusSocket(socket_path(self._cluster, self.process.partition(":")[0]), self._answer)
         self._daemon.watch(status.fileno(), status.answer)
         self._let_clients_in()
         if self._configuration.unsealed_hosts:
@@ -104,7 +106,7 @@ class DaemonProcess:
     # --- what the daemon did
 
     def _observe(self, time_ns: int, effect: Effect) -> None:
-        self._measures.observe(effect)
+        self._measures.observe(effect, time_ns)
         if isinstance(effect, Stopped):
             self._say(Gone(time_ns=time_ns, process=self.process))
         else:
@@ -159,6 +161,7 @@ class DaemonProcess:
                 "status": lambda _: self._say_status(),
                 "calm": lambda words: self._daemon.record("calm", time.time_ns(), tuple(sorted(words))),
                 "quiet": lambda _: self._stop_load(),
+                "cut": self._cut,
                 "end": lambda _: self._end(),
                 "stop": lambda _: self._daemon.give(Stop()),
             },
@@ -178,6 +181,11 @@ class DaemonProcess:
     def _notice(self, text: str) -> None:
         self._say(Noticed(time_ns=time.time_ns(), process=self.process, text=text))
 
+    def _answer(self, question: Question) -> dict[str, Any]:
+        if question.ask == "groups":
+            return self._daemon.engine.groups_snapshot(question.group, GROUPS_TOLD_MAX, MEMBERS_TOLD_MAX)
+        return self._snapshot()
+
     def _snapshot(self) -> dict[str, Any]:
         """What the engine knows, and what only the process knows."""
         now_us = clock().mono_us
@@ -188,6 +196,8 @@ class DaemonProcess:
             link["rotations_per_s"] = self._measures.rotations_per_s(snapshot["view"], link["token"], members, now_us)
         snapshot["count"] |= endpoint.count
         snapshot["process"] = self.process
+        snapshot["cluster"] = cluster.name
+        snapshot["recent_views"] = self._measures.recent_views(cluster)
         snapshot["uptime_s"] = round((now_us - self._started_us) / 1_000_000, 1)
         snapshot["unsealed"] = self._configuration.unsealed_hosts
         snapshot["multicast"] = cluster.multicast
@@ -210,6 +220,13 @@ class DaemonProcess:
     def _stop_load(self) -> None:
         if self._daemon.load is not None:
             self._daemon.load.stop()
+
+    def _cut(self, names: list[str]) -> None:
+        known = {daemon.name: rank for rank, daemon in enumerate(self._cluster.daemons)}
+        if self._cluster.multicast or not known.keys() >= set(names):
+            self._notice("cut needs names of daemons, and a cluster without multicast: nothing is cut")
+            return
+        self._daemon.cut_off = frozenset(known[name] for name in names)
 
     def _end(self) -> None:
         self._daemon.record("end", time.time_ns())

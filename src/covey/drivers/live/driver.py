@@ -61,6 +61,8 @@ class LiveDaemon:
         self.recorder = DaemonRecorder(run, cluster, me, sink) if sink is not None else None
         self.load: Load | None = None
         self.running = True
+        self.cut_off: frozenset[int] = frozenset()
+        """Ranks to which nothing is sent: a network in parts, for demonstrations and tests. Not with multicast."""
         self._observe = observe
         self._given: list[Input] = []
         self._sent_us = 0
@@ -148,6 +150,8 @@ class LiveDaemon:
             self.recorder.effects(effects, time_ns)
         # All datagrams together: many of one size cost little more than one. And first: others wait for them.
         sends = [effect for effect in effects if isinstance(effect, Send)]
+        if self.cut_off:
+            sends = [_without(self.cut_off, one) for one in sends]
         if sends:
             self._sent_us = now.mono_us
             self.endpoint.send(sends)
@@ -159,3 +163,7 @@ class LiveDaemon:
             self._observe(time_ns, effect)
             if isinstance(effect, Stopped):
                 self.running = False
+
+
+def _without(cut_off: frozenset[int], send: Send) -> Send:
+    return Send(tuple(rank for rank in send.to if rank not in cut_off), send.data, send.reliable)

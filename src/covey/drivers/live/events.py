@@ -1,4 +1,4 @@
-"""What a daemon process says: one JSON object a line, on its standard output. The supervisor reads the same values.
+"""What a supervised process says: one JSON object a line, on its standard output. The supervisor reads the same values.
 
 In:        effects of the engine.  Out: lines, and values from lines.
 Not here:  messages (they go to sessions and to the trace), rows (trace/).
@@ -76,7 +76,27 @@ class Gone(Said, frozen=True, kw_only=True, tag="stopped"):
     """The orderly end is done."""
 
 
-Event = Ready | View | StateEntered | Noticed | Status | Ended | Gone
+class GroupViewed(Said, frozen=True, kw_only=True, tag="group_view"):
+    """A program of the demonstration got a view of a group."""
+
+    group: str
+    view: str
+    members: tuple[str, ...]
+    transitional: tuple[str, ...]
+    cause: str
+    detail: str
+
+
+class LedgersMerged(Said, frozen=True, kw_only=True, tag="merged"):
+    """A program of the demonstration has put together what each side had: who speaks for whom, with how much."""
+
+    group: str
+    view: str
+    sides: tuple[tuple[tuple[str, ...], int], ...]
+    entries: int
+
+
+Event = Ready | View | StateEntered | Noticed | Status | Ended | Gone | GroupViewed | LedgersMerged
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from .events import Ended, Event, Gone, Noticed, Ready, StateEntered, Status, View
+from .events import Ended, Event, Gone, GroupViewed, LedgersMerged, Noticed, Ready, StateEntered, Status, View
 
 
 def to_text(event: Event) -> str:
@@ -30,6 +30,10 @@ def _what(event: Event) -> str:
         return f"notice: {event.text}"
     if isinstance(event, Status):
         return f"status: {event.snapshot}"
+    if isinstance(event, GroupViewed):
+        return f"view {event.view} of {event.group}: {' '.join(event.members)}; {event.cause}: {event.detail}"
+    if isinstance(event, LedgersMerged):
+        return f"{event.group} has {event.entries} entries, put together from {len(event.sides)} sides"
     return "stopped in good order" if isinstance(event, Gone) else _ended(event)
 
 

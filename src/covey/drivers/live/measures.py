@@ -6,15 +6,19 @@ Not here:  what the engine knows and counts (its snapshot).
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import msgspec
 
+from covey.config import Cluster
 from covey.protocol.effects import Deliver, Effect, Installed
+from covey.protocol.values import Kind
 
 from .endpoint import Traffic
 
 SECOND_US = 1_000_000
+RECENT_VIEWS_MAX = 8
 
 
 class Rate:
@@ -36,26 +40,49 @@ class Measures:
         self.changes = 0
         """Everything that happened except datagrams."""
         self.delivered = 0
+        """Bundles, those of joins and other changes included."""
+        self.messages = 0
+        """Messages of programs among what was delivered."""
         self.views = 0
+        self._recent: deque[tuple[int, Installed]] = deque(maxlen=RECENT_VIEWS_MAX)
         self._rates: dict[str, Rate] = {}
         self._rotations: tuple[str, Rate] = ("", Rate(now_us))
         """Tokens are counted from 0 in each view: the rate belongs to one."""
         self._start_us = now_us
 
-    def observe(self, effect: Effect) -> None:
+    def observe(self, effect: Effect, time_ns: int = 0) -> None:
         self.changes += 1
         if isinstance(effect, Deliver):
             self.delivered += 1
+            if effect.bundle.kind is Kind.MESSAGES:
+                self.messages += effect.bundle.count
         elif isinstance(effect, Installed):
             self.views += 1
+            self._recent.append((time_ns, effect))
 
     def snapshot(self, traffic: Traffic, now_us: int) -> dict[str, Any]:
         """Each count, and under `…_per_s` how fast it grows."""
         found: dict[str, Any] = {"views": self.views}
-        for name, count in [("delivered", self.delivered), *msgspec.structs.asdict(traffic).items()]:
+        counts = [("delivered", self.delivered), ("messages", self.messages)]
+        for name, count in [*counts, *msgspec.structs.asdict(traffic).items()]:
             rate = self._rates.setdefault(name, Rate(self._start_us))
             found |= {name: count, f"{name}_per_s": rate.per_second(count, now_us)}
         return found
+
+    def recent_views(self, cluster: Cluster) -> list[dict[str, Any]]:
+        """The last few views, the latest first: who is in them, who came along, and why they came about."""
+        return [
+            {
+                "time_ns": time_ns,
+                "view": str(one.view),
+                "members": [cluster.daemons[life.rank].name for life in one.members],
+                "transitional": [cluster.daemons[life.rank].name for life in one.transitional],
+                "cause": one.cause,
+                "reason": one.reason.value,
+                "detail": one.detail,
+            }
+            for time_ns, one in reversed(self._recent)
+        ]
 
     def rotations_per_s(self, view: str, tokens: int, members: int, now_us: int) -> float:
         """How often the token goes around; `tokens` says how often it was passed in this view."""

@@ -56,6 +56,19 @@ class Roster:
         """How many members each group has."""
         return {group: len(members) for group, members in sorted(self._members.items())}
 
+    def listing(self, wanted: str, groups_max: int, members_max: int) -> dict[str, object]:
+        """Who is where: the groups of this name, or with these first letters before a `*`; all of them for nothing.
+
+        Bounded: `group_count` says how many there are, and `size` of each how many members it has.
+        """
+        names = sorted(group for group in self._members if _is_wanted(group, wanted))
+        listed: list[dict[str, object]] = []
+        for group in names[:groups_max]:
+            members = sorted(member.process for member in self._members[group].values())
+            listed.append({"group": group, "size": len(members), "members": members[:members_max]})
+            members_max -= min(members_max, len(members))
+        return {"groups": listed, "group_count": len(names)}
+
     # --- changes
 
     def join(self, group: str, member: Member) -> bool:
@@ -109,3 +122,11 @@ class Roster:
             here = sorted(session for life, session in members if life == self._me)
             assert here == sorted(self.local(group)), "G1"
         assert sum(map(len, self._groups_of.values())) == sum(map(len, self._members.values())), "G1"
+
+
+def _is_wanted(group: str, wanted: str) -> bool:
+    """
+    >>> _is_wanted("room", ""), _is_wanted("room", "ro*"), _is_wanted("room", "ro")
+    (True, True, False)
+    """
+    return group.startswith(wanted[:-1]) if wanted.endswith("*") else wanted in ("", group)

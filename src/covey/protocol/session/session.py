@@ -56,6 +56,8 @@ class Session:
     def snapshot(self, now_us: int) -> dict[str, object]:
         return {
             "name": self.name,
+            "process": self.process,
+            "policy": self.policy,
             "phase": self.phase.name.lower(),
             "groups": len(self.asked),
             "backlog_bytes": self.outbox.size,

@@ -16,7 +16,7 @@ from covey.drivers.simulation.checkers.history import History
 from covey.drivers.simulation.checkers.verdict import VIOLATIONS_KEPT, Verdict, Violation, summed
 from covey.trace.record import Row
 
-__all__ = ["CHECKERS", "DAEMON_CHECKERS", "VIOLATIONS_KEPT", "History", "Verdict", "Violation", "check"]
+__all__ = ["CHECKERS", "DAEMON_CHECKERS", "VIOLATIONS_KEPT", "History", "Verdict", "Violation", "check", "check_levels"]
 
 DAEMON_CHECKERS: Final[dict[str, Callable[[History], Verdict]]] = {
     "S1": membership.initial_view,
@@ -58,10 +58,16 @@ def check(rows: Iterable[Row]) -> list[Verdict]:
     return [summed(guarantee, verdicts[guarantee]) for guarantee in CHECKERS]
 
 
-def _check_run(run: str, rows: list[Row]) -> list[Verdict]:
+def check_levels(run: str, rows: list[Row]) -> tuple[list[Verdict], list[Verdict]]:
+    """Of one run: what is promised between daemons, and what is promised between clients."""
     history = History(run, rows)
-    verdicts = [checker(history) for checker in DAEMON_CHECKERS.values()]
-    if any(row.level == "C" for row in rows):
-        client_history = clients.ClientHistory(run, rows, history)
-        verdicts += [checker(client_history) for checker in clients.CHECKERS.values()]
-    return verdicts
+    daemons = [checker(history) for checker in DAEMON_CHECKERS.values()]
+    if not any(row.level == "C" for row in rows):
+        return daemons, []
+    client_history = clients.ClientHistory(run, rows, history)
+    return daemons, [checker(client_history) for checker in clients.CHECKERS.values()]
+
+
+def _check_run(run: str, rows: list[Row]) -> list[Verdict]:
+    daemons, of_clients = check_levels(run, rows)
+    return daemons + of_clients

@@ -1,0 +1,104 @@
+"""How daemons are, as tables for people."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .lines import printable
+from .status_text import duration_text, remark, size_text
+
+SESSIONS_SHOWN = 20
+
+LOSSES = ("dropped", "rejected", "refused", "not sent")
+"""Words in the names of counters that tell of something that was not done."""
+
+
+def print_statuses(answers: dict[str, dict[str, Any] | None]) -> None:
+    screen = Console()
+    running = {name: answer for name, answer in answers.items() if answer}
+    table = _table("daemon", "state", "view", "members", "token", "waiting", "up", "views")
+    for name in answers:
+        table.add_row(name, *(_state(running[name]) if name in running else ("not running", *[""] * 6)))
+    screen.print(table)
+    if running:
+        screen.print()
+        screen.print(_rates(running))
+    if any(answer["clients"]["session_count"] for answer in running.values()):
+        screen.print()
+        screen.print(_sessions(running))
+    for name, answer in running.items():
+        screen.print()
+        for line in _remarks(name, answer):
+            screen.print(line, markup=False, highlight=False)
+
+
+def _state(answer: dict[str, Any]) -> tuple[str, ...]:
+    link = answer["link"]
+    token = "-" if link["kind"] == "mesh" else f"{link['token']}{' here' if link['token_is_here'] else ''}"
+    waiting, up = f"{answer['waiting_bytes']:,} B", f"{answer['uptime_s']:g} s"
+    view = answer["view"].rpartition(".")[0]
+    return (answer["state"], view, " ".join(answer["members"]), token, waiting, up, str(answer["views"]))
+
+
+def _rates(running: dict[str, dict[str, Any]]) -> Table:
+    """Each a second: on average since the last question, or since the start."""
+    table = _table("each second", "delivered", "datagrams out", "in", "bytes out", "in", "rotations", "window")
+    for name, answer in running.items():
+        counts = [answer[f"{what}_per_s"] for what in ("delivered", "datagrams_sent", "datagrams_received")]
+        sizes = [size_text(answer[f"bytes_{way}_per_s"]) for way in ("sent", "received")]
+        table.add_row(name, *(f"{count:,.0f}" for count in counts), *sizes, *_ring(answer["link"]))
+    return table
+
+
+def _sessions(running: dict[str, dict[str, Any]]) -> Table:
+    """Programs: those for which most waits come first."""
+    table = _table("program", "groups", "delivered", "backlog", "oldest", "policy", "")
+    listed = [one for answer in running.values() for one in answer["clients"]["sessions"]]
+    for one in sorted(listed, key=lambda one: (-one["backlog_bytes"], one["process"]))[:SESSIONS_SHOWN]:
+        oldest = f"{one['lag_ms']:,} ms" if one["backlog_bytes"] else "-"
+        row = (f"{one['groups']:,}", f"{one['delivered']:,}", size_text(one["backlog_bytes"]), oldest, one["policy"])
+        table.add_row(Text(printable(one["process"].rpartition(":")[0])), *row, remark(one))
+    total = sum(answer["clients"]["session_count"] for answer in running.values())
+    if total > table.row_count:
+        table.add_row(f"and {total - table.row_count:,} more")
+    return table
+
+
+def _ring(link: dict[str, Any]) -> tuple[str, str]:
+    """How often the token goes around, and how many packets are kept of those that may be under way."""
+    if link["kind"] == "mesh":
+        return "-", "-"
+    return f"{link['rotations_per_s']:,.0f}", f"{link['packets_kept']} of {link['packets_unstable_max']}"
+
+
+def _remarks(name: str, answer: dict[str, Any]) -> list[str]:
+    """Why it is as it is, and whatever an operator should know."""
+    lines = [f"{name}: {answer['state']} because {answer['reason']}", *_last_view(answer)]
+    for peer in answer["peers"]:
+        if not peer["two_way"]:
+            why = peer["gone"] or f"silent for {peer['silent_ms']} ms, or it does not hear us"
+            lines.append(f"  {peer['name']} is not connected both ways: {why}")
+    if answer["multicast"]:
+        lines.append(f"  datagrams for several daemons go to {answer['multicast']}")
+    lines += [f"  rejected datagrams from {stranger}" for stranger in answer["strangers"]]
+    lines += [f"  warning: datagrams to {host} are not sealed" for host in answer["unsealed"]]
+    losses = [(count, what) for what, count in answer["count"].items() if any(word in what for word in LOSSES)]
+    return lines + [f"  {count:>8,} {what}" for count, what in sorted(losses, key=lambda one: (-one[0], one[1]))]
+
+
+def _last_view(answer: dict[str, Any]) -> list[str]:
+    for view in answer["recent_views"][:1]:
+        ago = duration_text((time.time_ns() - view["time_ns"]) / 1_000_000_000)
+        about = f" ({view['detail']})" if view["detail"] else ""
+        together = " ".join(view["transitional"])
+        return [f"  its view is {ago} old, {view['cause']}: {view['reason']}{about}; moved together: {together}"]
+    return []
+
+
+def _table(*columns: str) -> Table:
+    return Table(*columns, box=None, pad_edge=False)

@@ -1,0 +1,58 @@
+"""Which daemons a command is about, and how they are asked: by the rule of `covey.connect`.
+
+In:        an address, a configuration file, or neither.
+Out:       daemons of this machine with the sockets at which they tell how they are; their answers.
+Not here:  the rule itself (client/address.py), what is told (drivers/live/status.py).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from covey.client.address import ENVIRONMENT, SUFFIX, Unix, daemon_of, endpoints, find_file
+from covey.config_file import load
+from covey.drivers.live.status import NotRunningError, Question, ask, socket_path
+from covey.errors import ConfigError
+
+
+class Asked(NamedTuple):
+    """A daemon, and where it is asked."""
+
+    name: str
+    path: Path
+
+
+def daemons(at: str | None, config: Path | None) -> list[Asked]:
+    """All of the file, running or not; without a file those that run here. At least one."""
+    address = at or (None if config else os.environ.get(ENVIRONMENT)) or None
+    by_name = address is None or not {*":/"} & {*address}
+    file = (config or find_file()) if by_name else None
+    if file is not None:
+        cluster = load(file).cluster
+        names = [daemon.name for daemon in cluster.daemons]
+        if address is not None and address not in names:
+            raise ConfigError(f"{file} has no daemon {address!r}: it has {' '.join(names)}")
+        return [Asked(name, socket_path(cluster, name)) for name in names if address in (None, name)]
+    found = endpoints(address)
+    if not all(isinstance(one, Unix) for one in found):
+        raise ConfigError(f"{address} is asked on its own machine only: run this command there, with a daemon's name")
+    return [asked(one) for one in found if isinstance(one, Unix)]
+
+
+def asked(endpoint: Unix) -> Asked:
+    """From where a daemon takes programs to where it tells how it is."""
+    return Asked(daemon_of(endpoint.path), endpoint.path.with_name(endpoint.path.name.removesuffix(SUFFIX)))
+
+
+def answers(of: list[Asked], question: Question | None = None) -> dict[str, dict[str, Any] | None]:
+    """By name; None of those that do not run."""
+    return {one.name: _answer(one, question) for one in of}
+
+
+def _answer(one: Asked, question: Question | None) -> dict[str, Any] | None:
+    try:
+        return ask(one.path, question)
+    except NotRunningError:
+        return None

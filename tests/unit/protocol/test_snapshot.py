@@ -1,0 +1,102 @@
+"""What a daemon tells of its clients and groups: true, and bounded however many there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from covey.ids import Ballot, Life
+from covey.protocol.clients import SNAPSHOT_MAX
+from covey.protocol.groups.roster import Member, Roster
+from covey.protocol.values import Place
+from covey.protocol.wire.session import JoinGroup
+from tests.unit.protocol.network import TinyNetwork
+from tests.unit.protocol.test_clients import Peer, network
+
+ME = Life(0, 7)
+
+
+def roster(**groups: int) -> Roster:
+    """With so many members in each group."""
+    made = Roster(ME)
+    for group, size in groups.items():
+        for number in range(size):
+            place = Place(Ballot(1, 0, 1), number, 0)
+            made.join(group, Member(ME, number, f"p{number}@a:7.{number}", place))
+    return made
+
+
+def told(house: TinyNetwork) -> Any:
+    return house.engines[0].clients.snapshot(house.now)
+
+
+def test_groups_are_listed_with_their_members() -> None:
+    listed = roster(room=2, hall=1).listing("", 10, 10)
+    assert listed == {
+        "groups": [
+            {"group": "hall", "size": 1, "members": ["p0@a:7.0"]},
+            {"group": "room", "size": 2, "members": ["p0@a:7.0", "p1@a:7.1"]},
+        ],
+        "group_count": 2,
+    }
+
+
+def test_a_name_or_its_first_letters_choose_groups() -> None:
+    made = roster(room=1, rooms=1, hall=1)
+    assert made.listing("room", 10, 10)["group_count"] == 1
+    assert made.listing("room*", 10, 10)["group_count"] == 2
+    assert made.listing("ro", 10, 10)["groups"] == []
+
+
+def test_a_listing_is_bounded_in_groups_and_in_members() -> None:
+    listed: Any = roster(a=3, b=3, c=3).listing("", 2, 4)
+    assert listed["group_count"] == 3
+    assert [(one["group"], one["size"], len(one["members"])) for one in listed["groups"]] == [("a", 3, 3), ("b", 3, 1)]
+
+
+def test_of_many_sessions_those_with_most_waiting_are_told() -> None:
+    house = network()
+    peers = []
+    for number in range(SNAPSHOT_MAX + 5):
+        peers.append(Peer(house, connection=number))
+        peers[-1].hello(f"p{number}")
+    peers[-1].say(JoinGroup("room"))
+    house.run(50_000)
+    snapshot = told(house)
+    assert snapshot["session_count"] == SNAPSHOT_MAX + 5
+    assert len(snapshot["sessions"]) == SNAPSHOT_MAX
+    first = snapshot["sessions"][0]
+    assert (first["name"], first["process"], first["policy"]) == (peers[-1].process.partition("@")[0],
+                                                                   peers[-1].process, "disconnect")  # fmt: skip
+    assert snapshot["backlog_bytes"] == first["backlog_bytes"] > 0
+    assert snapshot["groups"] == {"room": 1}
+
+
+def test_who_has_not_said_who_it_is_is_counted_but_not_listed() -> None:
+    house = network()
+    Peer(house)
+    assert (told(house)["session_count"], told(house)["connection_count"], told(house)["sessions"]) == (0, 1, [])
+
+
+def test_messages_are_counted_each_not_by_the_bundle() -> None:
+    house = network()
+    peer = Peer(house)
+    peer.hello()
+    peer.say(JoinGroup("room"))
+    for _ in range(3):
+        peer.send("room")
+    peer.read()
+    assert told(house)["sessions"][0]["delivered"] == 3
+
+
+def test_a_daemon_tells_the_groups_of_its_whole_view() -> None:
+    house = network(2)
+    here, there = Peer(house), Peer(house, rank=1)
+    here.hello("here")
+    there.hello("there")
+    for peer in (here, there):
+        peer.say(JoinGroup("room"))
+        peer.read()
+    snapshots = [engine.groups_snapshot("", 10, 10) for engine in house.engines.values()]
+    assert snapshots[0]["groups"] == snapshots[1]["groups"]
+    assert snapshots[0]["groups"][0]["members"] == sorted([here.process, there.process])
+    assert (snapshots[0]["view"], snapshots[0]["daemons"]) == (snapshots[1]["view"], ["a", "b"])
