@@ -25,6 +25,8 @@ from covey.protocol.values import Payload
 
 READ_BYTES: Final = 100_000
 """Below the size from which the system maps fresh memory for every read."""
+READS_PER_TURN_MAX: Final = 4
+"""Of one client that has much to say: the others, and the token, wait no longer than that."""
 PULL_BYTES: Final = 256 * 1024
 BUFFER_BYTES: Final = 512 * 1024
 ACCEPTED_PER_TURN_MAX: Final = 64
@@ -152,16 +154,19 @@ class ClientStreams:
         self._give(ClientConnected(stream.connection))
 
     def _read(self, stream: Stream) -> None:
-        try:
-            data = stream.sock.recv(READ_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if data:
+        for _ in range(READS_PER_TURN_MAX):
+            try:
+                data = stream.sock.recv(READ_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                self._drop(stream)
+                return
             self._give(ClientBytes(stream.connection, data))
-        else:
-            self._drop(stream)
+            if len(data) < READ_BYTES // 2:
+                return  # That was all, most likely.
 
     def _set_reading(self, connection: int, read: bool) -> None:
         stream = self._by_connection.get(connection)

@@ -66,6 +66,8 @@ class LiveDaemon:
         self._observe = observe
         self._given: list[Input] = []
         self._sent_us = 0
+        self._may_drain = False
+        """Something has arrived, or an error was reported."""
         self._watched: dict[int, Callable[[], None]] = {}
         self._epoll = select.epoll()
         self._endpoints = frozenset(self.endpoint.descriptors())
@@ -116,6 +118,7 @@ class LiveDaemon:
             if on_ready is not None:
                 on_ready()
             elif descriptor in self._endpoints:
+                self._may_drain = True
                 if mask & select.EPOLLERR:
                     self.endpoint.on_errors()
             else:
@@ -133,7 +136,10 @@ class LiveDaemon:
     def _step(self) -> None:
         now = clock()
         refused = self.endpoint.refused()
-        inputs: list[Input] = [Datagram(data) for data in self.endpoint.receive(DATAGRAMS_PER_STEP_MAX)]
+        inputs: list[Input] = []
+        if self._may_drain or self._is_due(now):
+            inputs += [Datagram(data) for data in self.endpoint.receive(DATAGRAMS_PER_STEP_MAX)]
+            self._may_drain = False
         # After the datagrams: the last words of whoever closed the port, perhaps a goodbye, come before the news of it.
         # After a pause, though, the words may be those of the next life; a refusal that still holds will come again.
         if now.mono_us - self._sent_us < REFUSAL_FRESH_US:
@@ -143,6 +149,11 @@ class LiveDaemon:
         if self.load is not None:
             inputs += self.load.due(now.mono_us)
         self._perform(self.engine.step(now, inputs), now)
+
+    def _is_due(self, now: Instant) -> bool:
+        """Whether somebody may be declared silent in this step: then the sockets are drained first (D2)."""
+        deadline = self.engine.next_deadline_us()
+        return deadline is not None and deadline <= now.mono_us
 
     def _perform(self, effects: list[Effect], now: Instant) -> None:
         time_ns = now.wall_us * 1_000

@@ -159,7 +159,7 @@ class Seen:
         self._messages += len(payloads)
         self._last = now_ns / 1e9
         self._order.update(f"{batch.process} {batch.session_seq} {len(payloads)}\n".encode())
-        if any(len(payload) < self._task.size for payload in payloads):
+        if min(map(len, payloads)) < self._task.size:
             self.problem = "a message is shorter than it was sent"
         if self._task.rate:
             self._latencies += [(now_ns - int.from_bytes(one[:STAMP_BYTES], "little")) // 1_000 for one in payloads]
