@@ -9,10 +9,10 @@ A line goes to the room. `/to ben@b hi` goes to one person, `/who` lists the mem
 from __future__ import annotations
 
 import argparse
-import asyncio
+from contextlib import suppress
 
 import covey
-from examples.terminal import lines, run
+from examples.terminal import lines, run, until_one_ends
 
 ROOM = "room"
 
@@ -27,7 +27,8 @@ class Chat:
     async def listen(self) -> None:
         await self.session.join(ROOM)
         async for event in self.session:
-            await self.on_event(event)
+            with suppress(covey.SessionOverError):  # The next events tell, and how it goes on.
+                await self.on_event(event)
 
     async def on_event(self, event: covey.Event) -> None:
         match event:
@@ -76,11 +77,7 @@ class Chat:
 async def chat(name: str, address: str | None) -> None:
     async with covey.connect(name, address, reconnect=True) as session:
         program = Chat(session)
-        talking = asyncio.create_task(program.talk())
-        listening = asyncio.create_task(program.listen())
-        await asyncio.wait([talking, listening], return_when=asyncio.FIRST_COMPLETED)
-        for task in (talking, listening):
-            task.cancel()
+        await until_one_ends(program.talk(), program.listen())
 
 
 def main() -> None:

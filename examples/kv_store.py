@@ -10,14 +10,13 @@ write of each key wins, and each write that was lost to another one unseen is re
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Sequence
 
 import msgspec
 
 import covey
 from examples.replica import Processes, Replica
-from examples.terminal import lines, run
+from examples.terminal import lines, run, until_one_ends
 
 GROUP = "table"
 
@@ -120,6 +119,13 @@ class Shell(Store):
             print(f"members: {' '.join(event.members)} ({event.cause}); with us: {' '.join(event.transitional)}")
         await super().on_event(event)
 
+    async def obey(self) -> None:
+        async for line in lines():
+            try:
+                await self.on_line(line)
+            except covey.SessionOverError as error:
+                print(f"! {error}")
+
     async def on_line(self, line: str) -> None:
         match line.split(maxsplit=2):
             case ["put", key, value]:
@@ -137,13 +143,7 @@ class Shell(Store):
 async def shell(name: str, address: str | None) -> None:
     async with covey.connect(name, address, reconnect=True) as session:
         program = Shell(session)
-        running = asyncio.create_task(program.run())
-        async for line in lines():
-            try:
-                await program.on_line(line)
-            except covey.SessionOverError as error:
-                print(f"! {error}")
-        running.cancel()
+        await until_one_ends(program.run(), program.obey())
 
 
 def main() -> None:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from contextlib import suppress
 
 import covey
-from examples.terminal import run
+from examples.terminal import run, until_one_ends
 
 GROUP = "candidates"
 
@@ -51,7 +52,8 @@ class Candidate:
                     self.view = None
                     print(f"cut off ({reason}): we do not lead, and know nobody who does")
                 case covey.Reconnected():
-                    await self.session.join(GROUP)
+                    with suppress(covey.SessionOverError):
+                        await self.session.join(GROUP)
 
     def on_view(self, view: covey.View) -> None:
         self.view = view
@@ -70,16 +72,15 @@ class Candidate:
     async def lead(self, pause_s: float) -> None:
         while True:
             await asyncio.sleep(pause_s)
-            if self.leads and self.session.is_open:
-                await self.session.send(GROUP, b"%d" % (self.count + 1), covey.SAFE)
+            if self.leads:
+                with suppress(covey.SessionOverError):  # The next events tell.
+                    await self.session.send(GROUP, b"%d" % (self.count + 1), covey.SAFE)
 
 
 async def candidate(name: str, address: str | None, quorum: int) -> None:
     async with covey.connect(name, address, reconnect=True) as session:
         program = Candidate(session, quorum)
-        leading = asyncio.create_task(program.lead(pause_s=1.0))
-        await program.follow()
-        leading.cancel()
+        await until_one_ends(program.lead(pause_s=1.0), program.follow())
 
 
 def main() -> None:

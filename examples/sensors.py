@@ -14,19 +14,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from contextlib import suppress
 from random import Random
 
 import msgspec
 
 import covey
-from examples.terminal import run
+from examples.terminal import run, until_one_ends
 
 GROUP = "readings"
 
 
 class Reading(msgspec.Struct, frozen=True, array_like=True):
+    sensor: str
+    """Its own name for itself. The session's name changes when it goes on at another daemon."""
     number: int
-    """The sensor's own count, without a hole."""
+    """Its own count, without a hole."""
     time: float
     value: float
     padding: str = ""
@@ -36,28 +39,39 @@ class Reading(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Sensor:
-    def __init__(self, session: covey.Session) -> None:
+    def __init__(self, session: covey.Session, name: str) -> None:
         self.session = session
+        self.name = name
         self.number = 0
         self.longest_wait_s = 0.0
         """How long we were made to wait for a receiver that blocks."""
 
     async def measure(self, value: float, padding: str = "") -> None:
         """Fifo: each sensor's readings in its own order. Nothing waits for the readings of others."""
-        reading = Reading(self.number + 1, time.time(), value, padding)
-        began = time.monotonic()
-        await self.session.send(GROUP, msgspec.msgpack.encode(reading), covey.FIFO)
         self.number += 1
+        reading = Reading(self.name, self.number, time.time(), value, padding)
+        began = time.monotonic()
+        with suppress(covey.SessionOverError):  # Between two daemons readings are lost, and their numbers will show it.
+            await self.session.send(GROUP, msgspec.msgpack.encode(reading), covey.FIFO)
         self.longest_wait_s = max(self.longest_wait_s, time.monotonic() - began)
 
     async def run(self, rate: float) -> None:
-        random = Random(self.session.name)
+        await until_one_ends(self._measure(rate), self._keep_connected())
+
+    async def _measure(self, rate: float) -> None:
+        random = Random(self.name)
         value, due = 20.0, time.monotonic()
         while True:
             value += random.uniform(-0.1, 0.1)
             await self.measure(value)
             due = max(due + 1 / rate, time.monotonic() - 1)
             await asyncio.sleep(max(0.0, due - time.monotonic()))
+
+    async def _keep_connected(self) -> None:
+        """Nobody sends us anything; but who reads its events is connected again when its daemon is lost."""
+        async for event in self.session:
+            if isinstance(event, covey.Reconnected):
+                print(f"going on as {event.name}")
 
 
 # --- who receives
@@ -83,12 +97,13 @@ class Dashboard:
     async def run(self) -> None:
         await self.session.join(GROUP)
         async for event in self.session:
-            await self.on_event(event)
+            with suppress(covey.SessionOverError):  # The next events tell, and how it goes on.
+                await self.on_event(event)
 
     async def on_event(self, event: covey.Event) -> None:
         match event:
-            case covey.Message(process=process, payload=payload):
-                self.on_reading(process, msgspec.msgpack.decode(payload, type=Reading))
+            case covey.Message(payload=payload):
+                self.on_reading(msgspec.msgpack.decode(payload, type=Reading))
                 if self.pause_s:
                     await asyncio.sleep(self.pause_s)
             case covey.Disconnected():
@@ -97,10 +112,10 @@ class Dashboard:
             case covey.Reconnected():
                 await self.session.join(GROUP)
 
-    def on_reading(self, process: str, reading: Reading) -> None:
-        known = self.sensors.get(process)
-        if known is None:
-            self.sensors[process] = Known(reading, received=1)
+    def on_reading(self, reading: Reading) -> None:
+        known = self.sensors.get(reading.sensor)
+        if known is None or reading.number < known.last.number:  # It is new, or has begun anew.
+            self.sensors[reading.sensor] = Known(reading, received=1)
         else:
             known.missed += reading.number - known.last.number - 1
             known.last, known.received = reading, known.received + 1
@@ -109,9 +124,9 @@ class Dashboard:
         """One for each sensor: its value, and how old that is by now."""
         now = time.time()
         return [
-            f"{process}: {known.last.value:.1f} of {now - known.last.time:.2f} s ago, "
+            f"{sensor}: {known.last.value:.1f} of {now - known.last.time:.2f} s ago, "
             f"{known.received} received, {known.missed} missed"
-            for process, known in sorted(self.sensors.items())
+            for sensor, known in sorted(self.sensors.items())
         ]
 
     async def show(self) -> None:
@@ -121,16 +136,14 @@ class Dashboard:
 
 
 async def sensor(name: str, address: str | None, rate: float) -> None:
-    async with covey.connect(name, address) as session:
-        await Sensor(session).run(rate)
+    async with covey.connect(name, address, reconnect=True) as session:
+        await Sensor(session, name).run(rate)
 
 
 async def dashboard(name: str, address: str | None, slow_ms: float, policy: covey.Policy) -> None:
     async with covey.connect(name, address, reconnect=True, policy=policy) as session:
         program = Dashboard(session, slow_ms / 1_000)
-        showing = asyncio.create_task(program.show())
-        await program.run()
-        showing.cancel()
+        await until_one_ends(program.show(), program.run())
 
 
 def main() -> None:

@@ -35,6 +35,16 @@ async def lines() -> AsyncIterator[str]:
         yield rest.decode(errors="replace")
 
 
+async def until_one_ends(*programs: Coroutine[Any, Any, None]) -> None:
+    """Run all of them; when one ends, so do the others. If it failed, its error is ours."""
+    tasks = [asyncio.create_task(program) for program in programs]
+    ended, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in others:
+        task.cancel()
+    for task in ended:
+        task.result()
+
+
 def run(program: Coroutine[Any, Any, None]) -> None:
     """Run until its end or Ctrl-C. What Covey has to say goes to standard error."""
     try:

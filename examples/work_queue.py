@@ -20,7 +20,7 @@ import msgspec
 
 import covey
 from examples.replica import Processes, Replica
-from examples.terminal import run
+from examples.terminal import run, until_one_ends
 
 WORKERS = "workers"
 RESULTS = "results"
@@ -124,9 +124,7 @@ class Worker(Replica):
 async def worker(name: str, address: str | None) -> None:
     async with covey.connect(name, address, reconnect=True) as session:
         program = Worker(session)
-        working = asyncio.create_task(program.work())
-        await program.run()
-        working.cancel()
+        await until_one_ends(program.work(), program.run())
 
 
 async def submit(session: covey.Session, jobs: Sequence[Job], retry_s: float = 2.0) -> dict[str, str]:

@@ -49,7 +49,7 @@ async def boards(crew: Crew, cluster: LocalCluster, policy: covey.Policy) -> tup
     slow = Gated(await crew.session("slow", addresses(cluster, "b"), policy), crew)
     fast.gate.set()
     crew.go(fast.run(), slow.run())
-    sensor = Sensor(await crew.session("roof", address(cluster, "c")))
+    sensor = Sensor(await crew.session("roof", address(cluster, "c")), "roof")
     while not (fast.sensors and slow.session.views):  # Until both have joined: open groups do not tell their senders.
         await sensor.measure(0)
         await asyncio.sleep(0)
@@ -107,8 +107,29 @@ def test_a_dashboard_counts_what_it_missed() -> None:
     board = Dashboard.__new__(Dashboard)
     board.sensors = {}
     for number in (5, 6, 9):
-        board.on_reading("roof@a:1.3", Reading(number, 0.0, 20.0))
+        board.on_reading(Reading("roof", number, 0.0, 20.0))
     assert "3 received, 2 missed" in board.lines()[0]
+    board.on_reading(Reading("roof", 1, 0.0, 20.0))
+    assert "1 received, 0 missed" in board.lines()[0]
+
+
+def test_a_sensor_goes_on_when_its_daemon_dies_and_what_was_lost_shows(tmp_path: Path) -> None:
+    async def program(cluster: LocalCluster) -> None:
+        async with crew() as people:
+            board = Gated(await people.session("wall", address(cluster, "b")), people)
+            board.gate.set()
+            sensor = Sensor(await people.session("roof", addresses(cluster, "c")), "roof")
+            people.go(board.run(), sensor.run(rate=500))
+            await people.until(lambda: "roof" in board.sensors)
+            cluster.kill("c")
+            at_kill = sensor.number
+            await people.until(lambda: board.sensors["roof"].last.number > at_kill + 50)
+            known = board.sensors["roof"]
+            assert sensor.session.name == "roof@a"
+            assert known.received + known.missed <= known.last.number
+
+    with three(tmp_path) as cluster:
+        run(program(cluster))
 
 
 def test_it_runs_in_terminals(tmp_path: Path) -> None:
@@ -118,7 +139,7 @@ def test_it_runs_in_terminals(tmp_path: Path) -> None:
             process("sensors", *where, "sensor", "roof", "--rate", "200"),
             process("sensors", *where, "dashboard", "wall", "--policy", "block") as wall,
         ):
-            assert " 0 missed" in await heard(wall, "roof@b")
+            assert " 0 missed" in await heard(wall, "roof: ")
 
     with three(tmp_path) as cluster:
         run(program(cluster))
