@@ -44,7 +44,7 @@ fmt: $(READY) ## Format the code, and mend what lint can mend
 
 clean: ## Remove the virtual environment and every cache
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
+	find src tests examples docs -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # Redone when the dependencies change.
 $(READY): pyproject.toml

@@ -58,7 +58,7 @@ def connect(
 
     `priority` orders sessions of one daemon against each other: 0 goes first, 2 last. `policy` says what happens when
     this session reads too slowly: "disconnect" it, or "block" the senders of its groups for a while. `timeout` is how
-    many seconds one daemon may take to let us in. `trace` records the history of the session.
+    many seconds one daemon may take to let us in: 5 by default. `trace` records the history of the session.
 
     ConnectError: no daemon was reached. RefusedError: it was, and said no, for instance because the name is taken.
     """
