@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
+from typing import Any, cast
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -22,11 +23,18 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "STYLE.md": "style.md",
 }
+DECISIONS = ROOT / "docs" / "decisions"
 OTHERS = {"README.md": "index.md", "LICENSE": "source/LICENSE"}
 SOURCES = "examples"
 SCRIPT = "https://unpkg.com/iframe-worker/shim"
 SCRIPT_HERE = "iframe-worker.js"
 LINK = re.compile(r"(\]\()([^)#\s:]+)(#[^)\s]*)?(\))")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Every decision is a page of its own, without being listed twice."""
+    _decisions(config.nav or []).extend(f"decisions/{path.name}" for path in sorted(DECISIONS.glob("[0-9]*.md")))
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -53,6 +61,17 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
     return output.replace(SCRIPT, relpath(SCRIPT_HERE, str(PurePosixPath(page.url).parent)))
+
+
+def _decisions(nav: list[Any]) -> list[str]:
+    """The list under "Decisions", wherever it is."""
+    for entry in nav:
+        for title, below in entry.items() if isinstance(entry, dict) else []:
+            if title == "Decisions":
+                return cast("list[str]", below)
+            if isinstance(below, list) and (found := _decisions(below)):
+                return found
+    return []
 
 
 def _in_site(path: str) -> str:
