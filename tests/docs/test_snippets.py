@@ -39,7 +39,7 @@ FENCE = re.compile(
     r"```(?P<language>[a-z]*)\n(?P<body>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
-COMMAND = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?(covey|make|python)\b(.*)$")
+COMMAND = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?(covey|make|python)(?=\s|$)(.*)$")
 COMING = {"send", "tail", "chat", "groups", "top"}
 """Commands that the documents may name before they are there."""
 
