@@ -1,6 +1,6 @@
 """Many readings, and dashboards that may not keep up: what then happens is chosen by who reads, and shown.
 
-    python -m examples.sensors sensor roof --rate 2000
+    python -m examples.sensors sensor roof --rate 1000 --size 10000
     python -m examples.sensors dashboard wall
     python -m examples.sensors dashboard tablet --slow 5                   # 5 ms for each reading: too slow
     python -m examples.sensors dashboard archive --slow 5 --policy block   # and it must not miss any
@@ -33,6 +33,7 @@ class Reading(msgspec.Struct, frozen=True, array_like=True):
     time: float
     value: float
     padding: str = ""
+    """As large as a picture would be."""
 
 
 # --- who sends
@@ -55,15 +56,15 @@ class Sensor:
             await self.session.send(GROUP, msgspec.msgpack.encode(reading), covey.FIFO)
         self.longest_wait_s = max(self.longest_wait_s, time.monotonic() - began)
 
-    async def run(self, rate: float) -> None:
-        await until_one_ends(self._measure(rate), self._keep_connected())
+    async def run(self, rate: float, size: int = 0) -> None:
+        await until_one_ends(self._measure(rate, "." * size), self._keep_connected())
 
-    async def _measure(self, rate: float) -> None:
+    async def _measure(self, rate: float, padding: str) -> None:
         random = Random(self.name)
         value, due = 20.0, time.monotonic()
         while True:
             value += random.uniform(-0.1, 0.1)
-            await self.measure(value)
+            await self.measure(value, padding)
             due = max(due + 1 / rate, time.monotonic() - 1)
             await asyncio.sleep(max(0.0, due - time.monotonic()))
 
@@ -135,9 +136,9 @@ class Dashboard:
             print("\n".join(self.lines()) or "no readings yet", end="\n\n")
 
 
-async def sensor(name: str, address: str | None, rate: float) -> None:
+async def sensor(name: str, address: str | None, rate: float, size: int) -> None:
     async with covey.connect(name, address, reconnect=True) as session:
-        await Sensor(session, name).run(rate)
+        await Sensor(session, name).run(rate, size)
 
 
 async def dashboard(name: str, address: str | None, slow_ms: float, policy: covey.Policy) -> None:
@@ -153,13 +154,14 @@ def main() -> None:
     sending = roles.add_parser("sensor", help="send readings until Ctrl-C")
     sending.add_argument("name")
     sending.add_argument("--rate", type=float, default=1_000, help="readings a second")
+    sending.add_argument("--size", type=int, default=0, help="bytes to add to each reading")
     showing = roles.add_parser("dashboard", help="show what the sensors say")
     showing.add_argument("name")
     showing.add_argument("--slow", type=float, default=0, metavar="MS", help="milliseconds for each reading")
     showing.add_argument("--policy", choices=["disconnect", "block"], default="disconnect")
     arguments = parser.parse_args()
     if arguments.role == "sensor":
-        run(sensor(arguments.name, arguments.address, arguments.rate))
+        run(sensor(arguments.name, arguments.address, arguments.rate, arguments.size))
     else:
         run(dashboard(arguments.name, arguments.address, arguments.slow, arguments.policy))
 

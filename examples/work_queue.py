@@ -117,7 +117,7 @@ class Worker(Replica):
 
     async def do(self, job: Job) -> str:
         await asyncio.sleep(0.2)
-        print(f"{job.id}: {job.text}")
+        print(f"did {job.text}")
         return job.text.upper()
 
 
@@ -151,8 +151,9 @@ async def submit(session: covey.Session, jobs: Sequence[Job], retry_s: float = 2
 async def submit_some(name: str, count: int, address: str | None) -> None:
     async with covey.connect(name, address, reconnect=True) as session:
         jobs = [Job(f"{session.process}/{number}", f"job {number}") for number in range(count)]
-        for number, result in sorted((await submit(session, jobs)).items()):
-            print(number, "->", result)
+        results = await submit(session, jobs)
+        for job in jobs:
+            print(job.text, "->", results[job.id])
 
 
 def main() -> None:
