@@ -29,6 +29,7 @@ import typer
 import covey
 from covey.client.address import socket_path
 from covey.drivers.live.cluster import LocalCluster
+from tests.examples.crew import three
 
 ROOT = Path(__file__).parents[2]
 WITHIN_S = 30
@@ -70,9 +71,7 @@ def python_blocks() -> list[Any]:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     directory = tmp_path_factory.mktemp("snippets")
-    with LocalCluster(directory, run=directory.name, traced=False) as made:
-        made.start("a", "b", "c")
-        made.wait_for_view("a", "b", "c")
+    with three(directory) as made:
         yield made
 
 

@@ -11,7 +11,7 @@ import covey
 from covey.drivers.live.cluster import LocalCluster
 from covey.drivers.live.status import ask, socket_path
 from examples.sensors import Dashboard, Reading, Sensor
-from tests.examples.crew import Crew, address, addresses, crew, heard, process, run, three
+from tests.examples.crew import PATIENT, Crew, address, addresses, crew, heard, process, run, three
 
 pytestmark = pytest.mark.live
 
@@ -19,8 +19,7 @@ READINGS = 400
 PADDING = "." * 20_000
 """So that little room is soon full: 8 MB in all, of which the daemon keeps 1 for a dashboard that does not read."""
 
-SMALL_BUFFERS = """
-[settings]
+SMALL_BUFFERS = f"""{PATIENT}
 message_bytes_max = 100_000
 session_receive_bytes = 1_000_000
 """
