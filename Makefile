@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.ready-docs
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast soak check fmt clean
+.PHONY: help demo test test-fast soak check docs fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,13 +34,17 @@ check: $(READY) ## Formatting, lint, types, layers, and the rules of the house
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/tidy
 
+docs: $(DOCS_READY) ## Build the documentation as a site in build/site; a broken link fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "Open build/site/index.html"
+
 fmt: $(READY) ## Format the code, and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean: ## Remove the virtual environment and every cache
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
+	find src tests examples docs -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # Redone when the dependencies change.
 $(READY): pyproject.toml
@@ -53,4 +58,8 @@ $(READY): pyproject.toml
 	  exit 1; }
 	@$(BIN)/python -m pip install --quiet -e '.[dev]'
 	@$(BIN)/python -m compileall -q src
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet -e '.[docs]'
 	@touch $@

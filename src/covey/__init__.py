@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from covey.errors import RefusedError as RefusedError
     from covey.errors import SessionOverError as SessionOverError
     from covey.protocol.values import Service as Service
+    from covey.protocol.wire.session import Policy as Policy
 
     UNRELIABLE: Final = Service.UNRELIABLE
     RELIABLE: Final = Service.RELIABLE
@@ -62,6 +63,7 @@ _EXPORTS: Final = {
     ),
     "covey.embedding": ("embedded",),
     "covey.protocol.values": ("Service",),
+    "covey.protocol.wire.session": ("Policy",),
 }  # fmt: skip
 _HOME: Final = {name: module for module, names in _EXPORTS.items() for name in names}
 

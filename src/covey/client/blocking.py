@@ -38,6 +38,7 @@ def connect(
     name: str,
     address: Address = None,
     *,
+    reconnect: bool | None = None,
     priority: int = 1,
     policy: Policy = "disconnect",
     timeout: float = TIMEOUT_S,
@@ -58,7 +59,7 @@ def connect(
                         print(sender, "says", payload)
                         break
     """
-    plan = make_plan(name, address, priority, policy, timeout, trace)
+    plan = make_plan(name, address, reconnect, priority, policy, timeout, trace)
     return Session(plan, *_dial(plan))
 
 

@@ -23,6 +23,7 @@ def connect(
     name: str,
     address: Address = None,
     *,
+    reconnect: bool | None = None,
     priority: int = 1,
     policy: Policy = "disconnect",
     timeout: float = TIMEOUT_S,
@@ -50,16 +51,18 @@ def connect(
 
     `address` is `unix:/path`, `tcp://host:port` or the name of a daemon. Without one it is COVEY_ADDRESS, or a daemon
     of the `covey.toml` here or above, or of the only cluster that runs here. With a list, the first that lets us in
-    counts; and when the connection is lost, `Disconnected` comes, then the next address is tried, then `Reconnected`
-    comes: a new session, in no group.
+    counts.
+
+    `reconnect` says whether to go on when the connection is lost: `Disconnected` comes, then another daemon is looked
+    for among the addresses, then `Reconnected` comes: a new session, in no group. Unless told, that is so for a list.
 
     `priority` orders sessions of one daemon against each other: 0 goes first, 2 last. `policy` says what happens when
     this session reads too slowly: "disconnect" it, or "block" the senders of its groups for a while. `timeout` is how
-    many seconds one daemon may take to let us in. `trace` records the history of the session.
+    many seconds one daemon may take to let us in: 5 by default. `trace` records the history of the session.
 
     ConnectError: no daemon was reached. RefusedError: it was, and said no, for instance because the name is taken.
     """
-    return Connecting(make_plan(name, address, priority, policy, timeout, trace))
+    return Connecting(make_plan(name, address, reconnect, priority, policy, timeout, trace))
 
 
 class Connecting:

@@ -56,7 +56,13 @@ class Plan(NamedTuple):
 
 
 def make_plan(
-    name: str, address: Address, priority: int, policy: Policy, timeout_s: float, recorder: ClientRecorder | None
+    name: str,
+    address: Address,
+    reconnect: bool | None,
+    priority: int,
+    policy: Policy,
+    timeout_s: float,
+    recorder: ClientRecorder | None,
 ) -> Plan:
     if timeout_s <= 0:
         raise ArgumentError(f"timeout is {timeout_s}: write the seconds that a daemon may take to answer")
@@ -64,7 +70,8 @@ def make_plan(
     addresses = (address,) if address is None or isinstance(address, str) else tuple(address)
     if not 0 < len(addresses) <= ADDRESSES_MAX:
         raise ArgumentError(f"there are {len(addresses)} addresses: write 1 to {ADDRESSES_MAX}, or None")
-    plan = Plan(name, addresses, not one, priority, policy, timeout_s, recorder)
+    reconnects = not one if reconnect is None else reconnect
+    plan = Plan(name, addresses, reconnects, priority, policy, timeout_s, recorder)
     plan.protocol()
     return plan
 
