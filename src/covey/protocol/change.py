@@ -69,7 +69,7 @@ class Change:
         if sender in self._declared:
             return []
         if not self._is_possible(frame.declaration):
-            self.kit.count.add("declaration dropped: impossible")
+            self.kit.count.drop("declaration dropped: impossible")
             return []
         if frame.declaration.view != self._old.view:
             self._collected[sender] = Collected(frame.group_parts, frame.first_part)
@@ -123,7 +123,7 @@ class Change:
     def _take(self, bundle: Bundle) -> None:
         held_by = self._missing.pop((bundle.site, bundle.number), None)
         if held_by is None or not self._old.order.recover(bundle):
-            self.kit.count.add("resend dropped: not wanted")
+            self.kit.count.drop("resend dropped: not wanted")
             return
         assert self.plan is not None
         assert bundle.number in self.plan.unions[bundle.site], "C1"
@@ -137,7 +137,7 @@ class Change:
     def on_group_part(self, sender: Life, frame: GroupPart) -> list[Effect]:
         collected = self._collected.get(sender)
         if collected is None or not collected.add(frame.part, frame.data):
-            self.kit.count.add("group part dropped: not wanted")
+            self.kit.count.drop("group part dropped: not wanted")
             return []
         self._received = True
         return self._look() if collected.is_answered() else []
@@ -180,7 +180,7 @@ class Change:
         try:
             self.joined = {life: collected.read() for life, collected in self._collected.items()}
         except FrameError:
-            self.kit.count.add("declaration dropped: impossible groups")
+            self.kit.count.drop("declaration dropped: impossible groups")
             return False
         return True
 

@@ -177,7 +177,7 @@ class Operation:
         try:
             return self._reassembly.add(chunk)
         except FrameError:
-            self.kit.count.add("bundle dropped: malformed")
+            self.kit.count.drop("bundle dropped: malformed")
             return None
 
     def on_parked(self, frame: Parked, now_us: int) -> list[Effect]:
@@ -236,10 +236,10 @@ class Operation:
     def on_unreliable(self, frame: Unreliable) -> list[Effect]:
         bundle = frame.bundle
         if bundle.origin not in self.members or bundle.service is not Service.UNRELIABLE or bundle.number:
-            self.kit.count.add("bundle dropped: impossible")
+            self.kit.count.drop("bundle dropped: impossible")
             return []
         if not self.unreliable.is_new(frame.bundle):
-            self.kit.count.add("unreliable dropped: duplicate")
+            self.kit.count.drop("unreliable dropped: duplicate")
             return []
         return [Deliver(self.view, frame.bundle, (frame.bundle.payload,))]
 
@@ -290,7 +290,7 @@ class Operation:
             <= 1 + (self.kit.settings.message_bytes_max + FRAME_SLACK) // self.kit.settings.bundle_bytes
         ):
             return True
-        self.kit.count.add("bundle dropped: impossible")
+        self.kit.count.drop("bundle dropped: impossible")
         return False
 
     def _daemon_of(self, site: int) -> int:
@@ -307,7 +307,7 @@ class Operation:
         return [Notice(f"the clock of {self.kit.name(rank)} is far ahead of ours: set it right, it delays everyone")]
 
     def _misdirected(self) -> list[Effect]:
-        self.kit.count.add("frame dropped: not for this kind of view")
+        self.kit.count.drop("frame dropped: not for this kind of view")
         return []
 
     def snapshot(self) -> dict[str, object]:

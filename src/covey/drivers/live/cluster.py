@@ -215,7 +215,7 @@ class LocalCluster:
         def enough() -> bool:
             return all(status.delivered - before[status.process] >= messages for status in self.statuses())
 
-        self._poll(enough, f"{messages} messages delivered everywhere", within_s)
+        self.poll(enough, f"{messages} messages delivered everywhere", within_s)
 
     def statuses(self) -> list[Status]:
         """Ask each living daemon how it is."""
@@ -225,7 +225,7 @@ class LocalCluster:
             child.command("status")
         return [self._wait_for_event(child, Status, at) for child, at in zip(children, said, strict=True)]
 
-    def _poll(self, holds: Callable[[], bool], what: str, within_s: float) -> None:
+    def poll(self, holds: Callable[[], bool], what: str, within_s: float = WITHIN_S) -> None:
         """For what daemons do not say unasked: ask, and ask again when something was said or a moment has passed."""
         deadline = time.monotonic() + within_s
         while not holds():

@@ -23,7 +23,7 @@ from covey.config_file import Configuration
 from covey.ids import Instant, Life
 from covey.protocol.effects import Effect, Send, Stopped
 from covey.protocol.engine import Engine
-from covey.protocol.inputs import Datagram, Input, PeerRefused
+from covey.protocol.inputs import Input, PeerRefused
 from covey.trace.daemon import DaemonRecorder, Sink
 
 from .clients import ClientStreams
@@ -131,7 +131,7 @@ class LiveDaemon:
     def _step(self) -> None:
         now = clock()
         refused = self.endpoint.refused()
-        inputs: list[Input] = [Datagram(data) for data in self.endpoint.receive(DATAGRAMS_PER_STEP_MAX)]
+        inputs: list[Input] = [*self.endpoint.receive(DATAGRAMS_PER_STEP_MAX)]
         # After the datagrams: the last words of whoever closed the port, perhaps a goodbye, come before the news of it.
         # After a pause, though, the words may be those of the next life; a refusal that still holds will come again.
         if now.mono_us - self._sent_us < REFUSAL_FRESH_US:

@@ -1,6 +1,7 @@
 """One daemon's UDP sockets: everything that arrived, everything to send, and which peers' ports refuse.
 
-In:        the cluster's addresses.  Out: datagrams, ranks whose host says that nobody listens, counters by name.
+In:        the cluster's addresses.
+Out:       datagrams and where they came from, ranks whose host says that nobody listens, counters by name.
 Not here:  what a datagram means (protocol/), when to read and write (driver.py), socket options (sockets.py).
 
 Invariants:
@@ -22,6 +23,7 @@ import msgspec
 
 from covey.config import Address, Cluster, multicast_address
 from covey.protocol.effects import Send
+from covey.protocol.inputs import Datagram
 from covey.protocol.values import Count
 
 from .sockets import IP_RECVERR, address_of, bound, check_cluster, joined
@@ -61,6 +63,7 @@ class Endpoint:
         self._refused: list[int] = []
         self._train_refused: dict[Address, int] = {}
         """By receiver: trains with datagrams of this size or larger go one by one."""
+        self._rank = rank
         self.address = self._addresses[rank]
         self._alone = [[address] for address in self._addresses]
         self._multicast = None if cluster.multicast is None else [multicast_address(cluster.multicast)]
@@ -85,36 +88,40 @@ class Endpoint:
 
     # --- receiving
 
-    def receive(self, limit: int) -> list[bytes]:
+    def receive(self, limit: int) -> list[Datagram]:
         """What has arrived, until there are `limit` datagrams or a few more: the rest wakes us again at once.
 
         First what is for us alone: data that others sent to all of us before the token has arrived when we see it.
         """
-        datagrams: list[bytes] = []
+        datagrams: list[Datagram] = []
         for one in self._sockets:
-            self._receive_from(one, datagrams, limit)
+            self.traffic.bytes_received += self._receive_from(one, datagrams, limit)
         self.traffic.datagrams_received += len(datagrams)
-        self.traffic.bytes_received += sum(map(len, datagrams))
         return datagrams
 
-    def _receive_from(self, source: socket.socket, datagrams: list[bytes], limit: int) -> None:
+    def _receive_from(self, one: socket.socket, datagrams: list[Datagram], limit: int) -> int:
+        """How many bytes came."""
+        size = 0
         for _ in range(limit):
             if len(datagrams) >= limit:
-                return
+                return size
             try:
-                data, ancillary, _, address = source.recvmsg(READ_BYTES_MAX, _ANCILLARY_BYTES)
+                data, ancillary, _, source = one.recvmsg(READ_BYTES_MAX, _ANCILLARY_BYTES)
             except BlockingIOError:
-                return
+                return size
             except OSError:
                 # An error of a datagram we sent earlier takes the place of one read; see _read_errors.
                 self._read_errors()
                 continue
-            if address == self.address:
+            rank = self._ranks.get(source)
+            if rank == self._rank:
                 continue  # Our own multicast: the other daemons on this host need it, and so we get it too.
+            size += len(data)
             if ancillary:
-                datagrams += cut(data, ancillary)
+                datagrams += [Datagram(piece, source, rank is None) for piece in cut(data, ancillary)]
             else:
-                datagrams.append(data)
+                datagrams.append(Datagram(data, source, rank is None))
+        return size
 
     def refused(self) -> list[int]:
         """Ranks whose port was found closed since the last call."""

@@ -72,10 +72,10 @@ class Ring:
     def on_data(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...]:
         """The chunks of a packet not seen before."""
         if frame.packet_seq > self.have_to + 2 * self._settings.ring_packets_unstable:
-            self._count.add("packet dropped: beyond the window")
+            self._count.drop("packet dropped: beyond the window")
             return ()
         if frame.packet_seq <= self.have_to or frame.packet_seq in self._store:
-            self._count.add("packet dropped: duplicate")
+            self._count.drop("packet dropped: duplicate")
             return ()
         self._keep(frame.packet_seq, datagram)
         return frame.chunks
@@ -95,10 +95,10 @@ class Ring:
     def accept(self, token: Token, now_us: int, deadlines: DeadlineTable) -> bool:
         """Whether this token is ours to handle: neither a repetition nor one we hold."""
         if token.number <= self.number:
-            self._count.add("token dropped: duplicate")
+            self._count.drop("token dropped: duplicate")
             return False
         if token.packet_seq - self.have_to > 2 * self._settings.ring_packets_unstable or token.stamp >= INFINITE:
-            self._count.add("token dropped: impossible")
+            self._count.drop("token dropped: impossible")
             return False
         if self._passed_us:
             self._rotation_us += (now_us - self._passed_us - self._rotation_us) // 4

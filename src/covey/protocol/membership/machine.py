@@ -167,7 +167,7 @@ class Machine:
         if self.kit.clock.is_far_ahead(alive.clock, now_us):
             return self._keep_out(sender)
         if self._is_far(max(alive.counter, alive.promised.counter, alive.view.counter)):
-            self.kit.count.add("ALIVE dropped: its counter is far ahead")
+            self.kit.count.drop("ALIVE dropped: its counter is far ahead")
             return []
         self._far_ahead.pop(sender.rank, None)
         self.kit.clock.see(alive.clock - 1)
@@ -175,10 +175,10 @@ class Machine:
         was_two_way = self.hearing.two_way(sender.rank, now_us)
         news = self.hearing.on_alive(sender, alive, now_us)
         if news is News.STALE:
-            self.kit.count.add("ALIVE dropped: overtaken")
+            self.kit.count.drop("ALIVE dropped: overtaken")
             return []
         if news is News.UNPROVEN:
-            self.kit.count.add("ALIVE dropped: of an unproven life")
+            self.kit.count.drop("ALIVE dropped: of an unproven life")
             self._say_alive_soon(now_us)
             return []
         self.counter = max(self.counter, alive.counter)
@@ -192,7 +192,7 @@ class Machine:
 
     def _keep_out(self, sender: Life) -> list[Effect]:
         """A clock far ahead would drag ours along for good: its daemon stays outside our views (rule R1)."""
-        self.kit.count.add("ALIVE dropped: its clock is far ahead")
+        self.kit.count.drop("ALIVE dropped: its clock is far ahead")
         if self._far_ahead.get(sender.rank) == sender:
             return []
         self._far_ahead[sender.rank] = sender
@@ -242,7 +242,7 @@ class Machine:
                 return self.lost(Reason.PEER_RESTARTED, self.kit.name(sender.rank), now_us)
             return []
         if alive.promised < current.ballot:
-            self.kit.count.add("ALIVE dropped: not yet in our attempt")
+            self.kit.count.drop("ALIVE dropped: not yet in our attempt")
             return []
         arriving = STATES[alive.state] in (State.STATETRANS, State.EVS)
         if alive.promised == current.ballot and (alive.active or arriving):
@@ -276,14 +276,14 @@ class Machine:
         if frame.attempt == self.promised:
             return []  # A repetition: our STATETRANS answers it.
         if frame.attempt.counter <= self.promised.counter:
-            self.kit.count.add("older attempt dropped")
+            self.kit.count.drop("older attempt dropped")
             refusal = Refuse(frame.attempt, max(self.counter, self.promised.counter))
             return [self._send((sender.rank,), refusal)]
         if self._is_far(frame.attempt.counter):
-            self.kit.count.add("proposal dropped: its counter is far ahead")
+            self.kit.count.drop("proposal dropped: its counter is far ahead")
             return []
         if frame.attempt[1:] != sender or self.kit.me not in frame.members or not self._knows(frame.members):
-            self.kit.count.add("proposal dropped: not for this life")
+            self.kit.count.drop("proposal dropped: not for this life")
             return []
         return self._promise(Attempt(frame.attempt, frame.members), Reason.PROMISED, now_us)
 
@@ -295,7 +295,7 @@ class Machine:
     def on_refuse(self, sender: Life, frame: Refuse, now_us: int) -> list[Effect]:
         ours = self.attempt is not None and self.attempt.ballot == frame.attempt and sender in self.attempt.members
         if not ours or self._is_far(frame.counter):
-            self.kit.count.add("refusal dropped: not of our attempt")
+            self.kit.count.drop("refusal dropped: not of our attempt")
             return []
         self.counter = max(self.counter, frame.counter)
         return self.lost(Reason.ATTEMPT_REFUSED, "", now_us)
@@ -307,7 +307,7 @@ class Machine:
     def on_goodbye(self, sender: Life, now_us: int) -> list[Effect]:
         """A member leaves in good order: the lowest of the others proposes the view without it at once."""
         if not self.hearing.hint_gone(sender, Reason.PEER_GOODBYE):
-            self.kit.count.add("goodbye dropped: of a life we do not know")
+            self.kit.count.drop("goodbye dropped: of a life we do not know")
             return []
         self.kit.count.add("goodbye heard")
         if self.attempt is not None and sender in self.attempt.members:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from covey.errors import FrameError
+from covey.errors import FrameError, OutsiderError
 from covey.ids import Ballot, Life
 from covey.protocol.values import Bundle, Kind, Payload, Service
 
@@ -127,13 +127,16 @@ class Codec:
         if not data.startswith(MAGIC) or len(data) < 12:
             return FrameError("not a covey datagram")
         if data[2] != VERSION:
-            return FrameError("another version", f"version {data[2]}, ours is {VERSION}")
+            remedy = "run the same version of Covey on every host"
+            return OutsiderError("another version", f"it has {data[2]}, we have {VERSION}", remedy)
         length = data[11]
         name = data[12 : 12 + length].decode(errors="replace")
-        if name != self._cluster:
-            return FrameError("another cluster", repr(name))
         rank = int.from_bytes(data[13 + length : 15 + length], "little")
-        return FrameError("another configuration", f"daemon number {rank} of cluster {name!r}")
+        if name != self._cluster:
+            remedy = "two clusters share a port: give each daemon a port of its own"
+            return OutsiderError("another cluster", f"daemon number {rank} of {name!r}", remedy)
+        detail = f"daemon number {rank} of its list, which differs from ours or has other settings"
+        return OutsiderError("another configuration", detail, "give it the same covey.toml, and restart it", rank)
 
 
 def _body(kind: int, body: memoryview) -> Frame:
