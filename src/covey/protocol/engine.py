@@ -315,7 +315,7 @@ class Engine:
         if isinstance(frame, StateTrans):
             if frame.progress:
                 self.machine.extend_attempt(now_us)
-            return change.on_state_trans(sender, frame)
+            return change.on_state_trans(sender, frame, now_us)
         if isinstance(frame, Done):
             return change.on_done(sender, frame)
         self.machine.extend_attempt(now_us)
@@ -353,14 +353,14 @@ class Engine:
         if not self.machine.active:
             self.kit.count.drop("frame dropped: the view is lost")
             return effects
-        return effects + self._on_working_view_frame(frame, now_us)
+        return effects + self._on_working_view_frame(sender, frame, now_us)
 
-    def _on_working_view_frame(self, frame: ViewFrame, now_us: int) -> list[Effect]:
+    def _on_working_view_frame(self, sender: Life, frame: ViewFrame, now_us: int) -> list[Effect]:
         operation = self.operation
         if isinstance(frame, Token):
             return operation.on_token(frame, now_us)
         if isinstance(frame, Unreliable):
-            return operation.on_unreliable(frame)
+            return operation.on_unreliable(sender, frame)
         if isinstance(frame, Announce):
             return operation.on_announce(frame, now_us)
         if isinstance(frame, Parked):

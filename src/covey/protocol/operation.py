@@ -24,9 +24,6 @@ from .values import Announcement, Bundle, Delivery, Service
 from .wire.codec import PACKET_OVERHEAD, bundle_parts
 from .wire.frames import Announce, Chunk, Data, Parked, Token, Unreliable
 
-AHEAD_MAX = 1_000_000
-"""Bundles of one site that can be under way at once: more than any window allows."""
-
 _BUNDLE_HEADROOM = 160
 """More than any bundle header: used to guess how many packets the next bundle needs."""
 
@@ -56,6 +53,11 @@ class Operation:
         self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
         if queue.start_view():
             kit.count.add("message begun again")
+
+    @property
+    def ahead_max(self) -> int:
+        """Bundles of one site that can be under way at once: windows open only as far as everybody has received."""
+        return max(self.kit.settings.ring_bundles_unstable, self.kit.settings.source_bundles_unstable)
 
     # --- beginning and ending
 
@@ -124,6 +126,9 @@ class Operation:
     def on_token(self, token: Token, now_us: int) -> list[Effect]:
         if self.ring is None or {site for site, _ in token.received_floors} != set(self.order.logs):
             return self._misdirected()
+        if self.kit.clock.is_of_another_age(token.stamp, now_us):
+            self.kit.count.drop("token dropped: impossible")
+            return []
         if not self.ring.accept(token, now_us, self.kit.deadlines):
             return list[Effect](self.ring.on_duplicate(token))
         return self._use_token(self.ring, now_us)
@@ -165,7 +170,7 @@ class Operation:
         effects: list[Effect] = []
         for chunk in chunks:
             bundle = self._put_together(chunk)
-            if bundle is None or not self._is_possible(bundle):
+            if bundle is None or not self.is_possible(bundle) or not self._is_new(bundle, now_us):
                 continue
             effects += self._see_stamp(bundle.stamp, bundle.origin.rank, now_us)
             effects += self._deliveries(self.order.add(bundle))
@@ -201,8 +206,11 @@ class Operation:
     # --- announcements between sites
 
     def on_announce(self, frame: Announce, now_us: int) -> list[Effect]:
-        if self.mesh is None or frame.site not in self.order.logs or frame.last >= INFINITE:
+        if self.mesh is None or frame.site not in self.order.logs:
             return self._misdirected()
+        if self.kit.clock.is_of_another_age(frame.last, now_us):
+            self.kit.count.drop("announcement dropped: impossible")
+            return []
         effects = self._see_stamp(frame.last - 1, self._daemon_of(frame.site), now_us)
         self.order.announce(frame.site, Announcement(frame.number, frame.last))
         stability = self.order.stability
@@ -233,9 +241,9 @@ class Operation:
             effects.append(Send(self.others, self.kit.codec.encode(bundle_frame)))
         return [*effects, Deliver(self.view, bundle, (bundle.payload,))]
 
-    def on_unreliable(self, frame: Unreliable) -> list[Effect]:
+    def on_unreliable(self, sender: Life, frame: Unreliable) -> list[Effect]:
         bundle = frame.bundle
-        if bundle.origin not in self.members or bundle.service is not Service.UNRELIABLE or bundle.number:
+        if bundle.origin != sender or bundle.service is not Service.UNRELIABLE or bundle.number or not bundle.place:
             self.kit.count.drop("bundle dropped: impossible")
             return []
         if not self.unreliable.is_new(frame.bundle):
@@ -276,18 +284,28 @@ class Operation:
     def _deliveries(self, deliveries: Iterable[Delivery]) -> list[Effect]:
         return [Deliver(self.view, bundle, payloads) for bundle, payloads in deliveries]
 
-    def _is_possible(self, bundle: Bundle) -> bool:
-        """Whether a member may have sent it: of its own site, stamped, within what windows and limits allow."""
-        log = self.order.logs.get(bundle.site)
+    def is_possible(self, bundle: Bundle) -> bool:
+        """Whether a member may have sent it: of its own site, stamped, within the limit of a message."""
         if (
-            log is not None
+            bundle.site in self.order.logs
             and bundle.origin in self.members
             and self.kit.site_of(bundle.origin) == bundle.site
             and bundle.service is not Service.UNRELIABLE
             and 0 < bundle.stamp < INFINITE
-            and 0 < bundle.number <= log.gap_free + AHEAD_MAX
+            and bundle.number > 0
             and bundle.fragments
             <= 1 + (self.kit.settings.message_bytes_max + FRAME_SLACK) // self.kit.settings.bundle_bytes
+        ):
+            return True
+        self.kit.count.drop("bundle dropped: impossible")
+        return False
+
+    def _is_new(self, bundle: Bundle, now_us: int) -> bool:
+        """Whether it may be under way in a working view: not from ourselves, within what clocks and windows allow."""
+        if (
+            bundle.origin != self.kit.me
+            and not self.kit.clock.is_of_another_age(bundle.stamp, now_us)
+            and bundle.number <= self.order.logs[bundle.site].gap_free + self.ahead_max
         ):
             return True
         self.kit.count.drop("bundle dropped: impossible")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from covey.config import Settings
 from covey.protocol.deadlines import Deadline
@@ -124,6 +127,19 @@ def test_a_repeated_token_is_ignored() -> None:
     house.under_way = [(1, data) for data in passed]
     house.run()
     assert [member.accepted for member in house.members] == before
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"number": 6}, {"number": 2**62 - 1}, {"requests": tuple(range(1, SMALL.retransmit_requests_max + 2))}]
+)
+def test_a_token_that_nobody_can_have_passed_is_dropped_and_counted(wrong: dict[str, Any]) -> None:
+    """It grows by one with each hop around three members, and asks for no more packets than the settings allow."""
+    member, _ = first_visit(waiting=0)
+    assert member.ring.number == 2
+    token = member.ring.first_token((0,), 1)
+    assert not member.ring.accept(replace(token, **({"number": 4} | wrong)), 0, member.deadlines)
+    assert member.count["token dropped: impossible"] == 1
+    assert member.ring.accept(replace(token, number=4), 0, member.deadlines)
 
 
 def test_a_token_that_was_lost_is_repeated_by_its_last_sender() -> None:

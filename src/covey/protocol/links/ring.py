@@ -97,7 +97,7 @@ class Ring:
         if token.number <= self.number:
             self._count.drop("token dropped: duplicate")
             return False
-        if token.packet_seq - self.have_to > 2 * self._settings.ring_packets_unstable or token.stamp >= INFINITE:
+        if not self._is_possible(token):
             self._count.drop("token dropped: impossible")
             return False
         if self._passed_us:
@@ -106,6 +106,15 @@ class Ring:
         self.holding = token
         deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
         return True
+
+    def _is_possible(self, token: Token) -> bool:
+        """It passes everybody in turn, so it is no further ahead than one rotation; and within what windows allow."""
+        return (
+            token.number <= self.number + 1 + len(self._others)
+            and token.packet_seq - self.have_to <= 2 * self._settings.ring_packets_unstable
+            and token.stamp < INFINITE
+            and len(token.requests) <= self._settings.retransmit_requests_max
+        )
 
     def on_duplicate(self, token: Token) -> list[Send]:
         """Our predecessor repeats a token that we hold parked: tell it so."""
