@@ -126,7 +126,8 @@ class Operation:
     def on_token(self, token: Token, now_us: int) -> list[Effect]:
         if self.ring is None or {site for site, _ in token.received_floors} != set(self.order.logs):
             return self._misdirected()
-        if self.kit.clock.is_of_another_age(token.stamp, now_us):
+        most = self.order.logs[self.kit.site].gap_free + self.ahead_max
+        if token.site_seq > most or self.kit.clock.is_of_another_age(token.stamp, now_us):
             self.kit.count.drop("token dropped: impossible")
             return []
         if not self.ring.accept(token, now_us, self.kit.deadlines):
@@ -165,8 +166,7 @@ class Operation:
     def on_data(self, frame: Data, datagram: bytes, now_us: int) -> list[Effect]:
         chunks = frame.chunks
         if self.ring is not None:
-            self.ring.on_turn_seen(frame.turn, self.kit.deadlines)
-            chunks = self.ring.on_data(frame, datagram)
+            chunks = self.ring.on_data(frame, datagram, self.kit.deadlines)
         effects: list[Effect] = []
         for chunk in chunks:
             bundle = self._put_together(chunk)

@@ -102,6 +102,10 @@ class Forger:
     def _floor(self, about: int) -> Floor:
         return Floor(self.number(about), self._random.choice((-1, 0, 1, 2)))
 
+    def _length(self) -> int:
+        """Of a list: mostly short, sometimes as long as a frame may be."""
+        return self._random.choice((0, 1, 3)) if self._random.random() < 0.97 else 4_000
+
     def _clock(self) -> int:
         return self.number(self.facts.clock)
 
@@ -174,11 +178,11 @@ class Forger:
         return StateTrans(self._ballot(sender), declaration, self._lives(), number(1) % 65_536, part, self._flag())
 
     def _want(self, sender: Life) -> Want:
-        ranges = [(0, self.number(1), self.number(self.facts.packets)) for _ in range(self._random.choice((1, 3, 900)))]
+        ranges = [(0, self.number(1), self.number(self.facts.packets)) for _ in range(self._length())]
         return Want(self._ballot(sender), tuple(ranges))
 
     def _want_groups(self, sender: Life) -> WantGroups:
-        return WantGroups(self._ballot(sender), tuple(self.number(1) for _ in range(self._random.choice((1, 900)))))
+        return WantGroups(self._ballot(sender), tuple(self.number(1) for _ in range(self._length())))
 
     def _group_part(self, sender: Life) -> GroupPart:
         return GroupPart(self._ballot(sender), self.number(1), self._random.randbytes(30))
@@ -204,7 +208,7 @@ class Forger:
             stamp=self._clock(),
             flow=number(3),
             idle=number(1),
-            requests=tuple(number(self.facts.packets) for _ in range(self._random.choice((0, 3, 900)))),
+            requests=tuple(number(self.facts.packets) for _ in range(self._length())),
         )
 
     def _parked(self, sender: Life) -> Parked:

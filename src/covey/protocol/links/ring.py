@@ -26,6 +26,9 @@ from covey.protocol.wire.frames import Chunk, Data, Floor, Hurry, Parked, Token
 
 from .floors import NOBODY, TwoVisits, visit
 
+COUNT_MAX = 1 << 32
+"""What a token counts of itself stays far below; it grows with each visit, and must stay a number of the wire."""
+
 
 class Visit(msgspec.Struct):
     """What the engine brings to a turn: its own progress, and the packets it wants to send."""
@@ -69,14 +72,16 @@ class Ring:
 
     # --- packets
 
-    def on_data(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...]:
-        """The chunks of a packet not seen before."""
+    def on_data(self, frame: Data, datagram: bytes, deadlines: DeadlineTable) -> tuple[Chunk, ...]:
+        """The chunks of a packet not seen before. One sent under a later token shows that ours has arrived."""
         if frame.packet_seq > self.have_to + 2 * self._settings.ring_packets_unstable:
             self._count.drop("packet dropped: beyond the window")
             return ()
         if frame.packet_seq <= self.have_to or frame.packet_seq in self._store:
             self._count.drop("packet dropped: duplicate")
             return ()
+        if frame.turn >= self.number and self.holding is None:
+            deadlines.clear(Deadline.TOKEN_RESEND)
         self._keep(frame.packet_seq, datagram)
         return frame.chunks
 
@@ -113,6 +118,7 @@ class Ring:
             token.number <= self.number + 1 + len(self._others)
             and token.packet_seq - self.have_to <= 2 * self._settings.ring_packets_unstable
             and token.stamp < INFINITE
+            and max(token.flow, token.idle) < COUNT_MAX
             and len(token.requests) <= self._settings.retransmit_requests_max
         )
 
@@ -231,11 +237,6 @@ class Ring:
 
     # --- signs of the token
 
-    def on_turn_seen(self, turn: int, deadlines: DeadlineTable) -> None:
-        """A packet sent under a later token shows that ours has arrived."""
-        if turn >= self.number and self.holding is None:
-            deadlines.clear(Deadline.TOKEN_RESEND)
-
     def on_parked(self, frame: Parked, deadlines: DeadlineTable) -> None:
         if frame.number >= self.number and self.holding is None:
             deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
@@ -260,6 +261,7 @@ class Ring:
         return {
             "token": self.number,
             "token_is_here": self.holding is not None,
+            "packets_received": self.have_to,
             "packets_kept": len(self._store),
             "packets_unstable_max": self._settings.ring_packets_unstable,
         }

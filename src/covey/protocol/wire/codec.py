@@ -136,7 +136,7 @@ class Codec:
         rank = int.from_bytes(data[13 + length : 15 + length], "little")
         if name != self._cluster:
             remedy = "two clusters share a port: give each daemon a port of its own"
-            return OutsiderError("another cluster", f"daemon number {rank} of {name!r}", remedy)
+            return OutsiderError("another cluster", f"daemon number {rank} of {name[:40]!r}", remedy)
         detail = f"daemon number {rank} of its list, which differs from ours or has other settings"
         return OutsiderError("another configuration", detail, "give it the same covey.toml, and restart it", rank)
 
