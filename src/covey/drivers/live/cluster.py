@@ -74,6 +74,7 @@ class LocalCluster:
         *,
         run: str = "live",
         load: float = 0,
+        bursts: bool = False,
         seed: int = 0,
         places: Sequence[Place] | None = None,
         preset: Preset | None = None,
@@ -86,6 +87,7 @@ class LocalCluster:
         self.trace = directory / "trace"
         self.run = run
         self._load = load
+        self._bursts = bursts
         self._seed = seed
         self._changed = threading.Condition()
         self._lives: list[Child] = []
@@ -148,6 +150,7 @@ class LocalCluster:
             trace=str(self.trace) if self._traced else None,
             run=self.run,
             load=self._load,
+            bursts=self._bursts,
             seed=self._seed * 1_000 + len(self._lives),
             json=True,
             control=True,
