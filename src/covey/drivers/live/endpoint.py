@@ -5,7 +5,8 @@ Out:       datagrams and where they came from, ranks whose host says that nobody
 Not here:  what a datagram means (protocol/), when to read and write (driver.py), socket options (sockets.py).
 
 Invariants:
-  E1  a datagram that finds no room waits for it, SEND_WAIT_MS at most; then it is lost, and counted
+  E1  a datagram that finds no room waits for it, all of one `send` together SEND_WAIT_MS at most; then what finds no
+      room is lost, and counted
   E2  an error of the network is data: no method raises it once the sockets are bound
   E3  to each peer, datagrams leave in the order given
 """
@@ -13,9 +14,11 @@ Invariants:
 from __future__ import annotations
 
 import errno
+import math
 import select
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -47,8 +50,10 @@ class Traffic(msgspec.Struct):
     bytes_received: int = 0
 
 
-SEND_WAIT_MS: Final = 5
-"""How long a full socket may hold up the loop."""
+SEND_WAIT_MS: Final = 10
+"""How long a full socket may hold up a step: less than any `token_resend_ms`, so nobody repeats what is only late."""
+
+_TRIES_MAX: Final = 8
 
 
 class Endpoint:
@@ -70,6 +75,8 @@ class Endpoint:
         daemon = cluster.daemons[rank]
         self._socket = bound(daemon, self.address)
         self._sockets = [self._socket]
+        self._wait_until: float | None = None
+        """When what is being sent has waited long enough; None: it has not had to."""
         self._room = select.poll()
         self._room.register(self._socket.fileno(), select.POLLOUT)
         if cluster.multicast is not None:
@@ -132,6 +139,7 @@ class Endpoint:
 
     def send(self, sends: Iterable[Send]) -> None:
         sent = size = 0
+        self._wait_until = None
         for to, datagrams in trains(sends):
             receivers = self._receivers(to)
             sent += len(receivers) * len(datagrams)
@@ -177,17 +185,34 @@ class Endpoint:
 
     def _try_again(self, error: OSError, send: Callable[..., int], *arguments: object) -> OSError | None:
         """No room: wait a little. A refusal belongs to an earlier datagram: this one was not tried yet."""
-        if isinstance(error, BlockingIOError):
-            self._room.poll(SEND_WAIT_MS)
-        elif isinstance(error, ConnectionRefusedError):
-            self._read_errors()
-        else:
-            return error
-        try:
-            send(*arguments)
-        except OSError as last:
-            return last
-        return None
+        for _ in range(_TRIES_MAX):
+            if isinstance(error, BlockingIOError):
+                if not self._wait_for_room():
+                    return error
+            elif isinstance(error, ConnectionRefusedError):
+                self._read_errors()
+            else:
+                return error
+            try:
+                send(*arguments)
+            except OSError as last:
+                error = last
+            else:
+                return None
+        return error
+
+    def _wait_for_room(self) -> bool:
+        """Until there may be room; False if there was no time left to wait."""
+        now = time.monotonic()
+        if self._wait_until is None:
+            self._wait_until = now + SEND_WAIT_MS / 1_000
+            self.count.add("waited for room to send")
+        left_ms = math.ceil((self._wait_until - now) * 1_000)
+        if left_ms <= 0:
+            return False
+        if any(mask & select.POLLERR for _, mask in self._room.poll(left_ms)):
+            self._read_errors()  # Errors end the wait too: they are not what was waited for.
+        return True
 
     def _lost(self, datagrams: list[bytes], error: OSError) -> None:
         self.traffic.datagrams_sent -= len(datagrams)
