@@ -28,6 +28,7 @@ from covey.drivers.live.fuzz import Fuzzer, facts_of, lost_by_the_system
 from covey.drivers.live.status import ask, socket_path
 from covey.drivers.simulation.checkers import check
 from covey.protocol.wire.codec import Codec
+from covey.protocol.wire.frames import Goodbye
 
 pytestmark = pytest.mark.live
 
@@ -119,6 +120,18 @@ def kill_and_restart(cluster: LocalCluster, name: str) -> None:
     cluster.wait_for_traffic(20)
 
 
+def forge_a_goodbye(attacker: Attacker, name: str) -> None:
+    """A hint that is not true costs a view: who was thought to be gone is merged again."""
+    cluster, facts = attacker.cluster, attacker.facts(name)
+    now_ns = time.time_ns()
+    farewell = Codec(cluster.cluster.name, attacker.digest, facts.target).encode(Goodbye(facts.view, facts.view))
+    others = [other for other in NAMES if other != name]
+    attacker.attack({other: lambda: farewell for other in others})
+    cluster.wait_until(lambda: any(view.cause == "merge" for view in cluster.views_since(now_ns)), "a merge")
+    cluster.wait_for_view(*NAMES)
+    assert {view.cause for view in cluster.views_since(now_ns) if view.name in others} >= {"goodbye", "merge"}
+
+
 def resident_kb(cluster: LocalCluster) -> dict[str, int]:
     return {name: cluster.child(name).resident_kb() for name in NAMES}
 
@@ -144,6 +157,7 @@ def test_wrong_datagrams_are_counted_and_change_nothing(tmp_path: Path) -> None:
         reasons = {what for name in NAMES for what in attacker.status(name)["outcomes_unlisted"]}
         assert len(reasons) > 20, "of every layer, not only of the codec"
         assert [cluster.child(name).view for name in NAMES] == views
+        forge_a_goodbye(attacker, "c")
         kill_and_restart(cluster, "b")
         cluster.calm()
         cluster.wait_for_traffic(20)
