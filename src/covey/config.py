@@ -45,6 +45,11 @@ class DaemonConfig(msgspec.Struct, frozen=True):
     clients: str | None = None
     """HOST:PORT where programs may connect over TCP; on its own machine they always can, over a Unix socket."""
 
+    @property
+    def address(self) -> Address:
+        """Where its datagrams come from."""
+        return "127.0.0.1" if self.host == "localhost" else self.host, self.port
+
 
 class Cluster(msgspec.Struct, frozen=True):
     """All daemons that may ever take part, in rank order."""

@@ -4,6 +4,7 @@ CoveyError
     ConfigError         the configuration is wrong; the text says which field, and what to write instead
     LocalProtocolError  our own caller broke a rule of the engine
     FrameError          bytes from the network are not a frame of ours; `reason` is the name it is counted under
+        OutsiderError   they come from a daemon of another cluster, version or configuration; `remedy` says what to do
     ArgumentError       a program asked a session for something that makes no sense; the text says what to write instead
         MessageTooLargeError  `limit` is the most that this session takes
     MembershipError     joining twice, or leaving what was not joined
@@ -34,6 +35,16 @@ class FrameError(CoveyError):
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
+
+
+class OutsiderError(FrameError):
+    """A datagram of somebody who does not belong to this cluster as we know it."""
+
+    def __init__(self, reason: str, detail: str, remedy: str, rank: int | None = None) -> None:
+        super().__init__(reason, detail)
+        self.remedy = remedy
+        self.rank = rank
+        """Its number in the list of daemons, if that list should be ours too."""
 
 
 class ArgumentError(CoveyError, ValueError):

@@ -16,6 +16,7 @@ from covey.drivers.live.endpoint import Endpoint
 from covey.drivers.live.sockets import check_cluster
 from covey.errors import ConfigError
 from covey.protocol.effects import Send
+from covey.protocol.inputs import Datagram
 
 WITHIN_S = 5.0
 FRAME = 1_400
@@ -50,7 +51,7 @@ def received(endpoint: Endpoint, count: int) -> list[bytes]:
     deadline = time.monotonic() + WITHIN_S
     while len(datagrams) < count and (left := deadline - time.monotonic()) > 0:
         if select.select(endpoint.descriptors(), [], [], left)[0]:
-            datagrams += endpoint.receive(1_000)
+            datagrams += [one.data for one in endpoint.receive(1_000)]
     return datagrams
 
 
@@ -85,9 +86,18 @@ def test_what_is_sent_arrives_and_no_more_is_taken_than_asked_for(pair: tuple[En
     a, b = pair
     a.send([Send((1,), data) for data in (b"one", b"three", b"four")])
     wait_for(b)
-    assert b.receive(1) == [b"one"]
-    assert b.receive(9) == [b"three", b"four"]
+    assert b.receive(1) == [Datagram(b"one", a.address)]
+    assert b.receive(9) == [Datagram(b"three", a.address), Datagram(b"four", a.address)]
     assert b.receive(9) == []
+
+
+def test_who_has_no_daemons_address_is_told_apart(pair: tuple[Endpoint, Endpoint]) -> None:
+    _, b = pair
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outsider:
+        outsider.bind(("127.0.0.1", 0))
+        outsider.sendto(b"hello", b.address)
+        wait_for(b)
+        assert b.receive(9) == [Datagram(b"hello", outsider.getsockname(), unlisted=True)]
 
 
 def test_a_closed_port_is_reported_once_and_harms_no_other_send(pair: tuple[Endpoint, Endpoint]) -> None:
@@ -152,7 +162,7 @@ def test_a_train_that_finds_no_room_is_lost_and_counted(
     a, _ = pair
     monkeypatch.setattr(a, "_socket", OneByOne(a._socket, errno.EAGAIN))
     a.send(numbered(5))
-    assert a.count == {"datagram not sent: EAGAIN": 5}
+    assert a.count == {"datagram not sent: EAGAIN": 5, "waited for room to send": 1}
     assert a.traffic.datagrams_sent == 0
 
 

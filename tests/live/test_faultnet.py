@@ -156,6 +156,17 @@ def test_a_partition_parts_its_sides_alone_and_heal_keeps_other_options(
     assert net.path(2, 3) == Path(duplication=1.0)
 
 
+def test_varied_options_hold_everywhere_and_end_no_cut(net: FaultNet, sockets: dict[int, socket.socket]) -> None:
+    net.set(1, 2, Path(delay_ms=3.0))
+    net.cut(2, 1)
+    net.vary(duplication=1.0)
+    assert net.path(1, 2) == Path(delay_ms=3.0, duplication=1.0)
+    assert net.path(2, 1) == Path(duplication=1.0, cut=True)
+    assert net.path(1, 3) == Path(duplication=1.0)
+    with pytest.raises(ConfigError, match="share of packets"):
+        net.vary(loss=2.0)
+
+
 def test_a_delay_holds_in_its_direction_alone(net: FaultNet, sockets: dict[int, socket.socket]) -> None:
     net.set(1, 2, Path(delay_ms=60))
     begun = time.monotonic()

@@ -69,7 +69,7 @@ def received(endpoint: Endpoint, until: bytes) -> list[bytes]:
         left = deadline - time.monotonic()
         assert left > 0, f"{until!r} did not come; {datagrams} did"
         if select.select(endpoint.descriptors(), [], [], left)[0]:
-            datagrams += endpoint.receive(1_000)
+            datagrams += [one.data for one in endpoint.receive(1_000)]
     return datagrams
 
 

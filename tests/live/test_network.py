@@ -43,7 +43,7 @@ def received(endpoint: Endpoint, count: int) -> list[bytes]:
     deadline = time.monotonic() + WITHIN_S
     while len(datagrams) < count and (left := deadline - time.monotonic()) > 0:
         if select.select(endpoint.descriptors(), [], [], left)[0]:
-            datagrams += endpoint.receive(1_000)
+            datagrams += [one.data for one in endpoint.receive(1_000)]
     return datagrams
 
 

@@ -18,6 +18,14 @@ def test_the_same_seed_gives_the_same_load() -> None:
     assert {one.service for one in submissions} == set(Service)
 
 
+def test_bursts_come_at_the_same_rate_on_average() -> None:
+    load = Load(200, 7, 0, 8_192, bursts=True)
+    batches = [len(load.due(at)) for at in range(0, 60 * SECOND_US, 1_000)]
+    assert 9_000 < sum(batches) < 15_000
+    assert max(batches) >= 40
+    assert batches.count(0) > len(batches) / 2
+
+
 def test_a_load_makes_up_for_little_after_a_pause_and_nothing_after_its_stop() -> None:
     load = Load(1_000, 7, 0, 8_192)
     assert len(load.due(60 * SECOND_US)) == DUE_MAX

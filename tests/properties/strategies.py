@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from covey.config import COUNT_MAX
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.states import State
 from covey.protocol.values import (
@@ -47,7 +48,8 @@ BOOT = st.integers(0, LARGE)
 NUMBER = st.integers(0, LARGE)
 STAMP = st.integers(0, INFINITE - 1)
 FRONTIER = st.integers(0, INFINITE)
-COUNT32 = st.integers(1, 2**32 - 1)
+COUNT = st.integers(1, COUNT_MAX)
+GROUPS = st.lists(st.text(max_size=5), max_size=3).map(tuple)
 BYTES = st.binary(max_size=40)
 
 LIFE = st.builds(Life, RANK, BOOT)
@@ -58,7 +60,9 @@ FLOOR = st.builds(Floor, NUMBER, MAYBE_RANK)
 
 @st.composite
 def bundles(draw: st.DrawFn) -> Bundle:
-    fragments = draw(st.integers(1, 2**32 - 1))
+    kind = draw(st.sampled_from(Kind))
+    of_messages = kind <= Kind.MESSAGES
+    fragments = draw(st.integers(1, 2**32 - 1 if of_messages else 1))
     return Bundle(
         site=draw(SITE),
         number=draw(NUMBER),
@@ -66,14 +70,14 @@ def bundles(draw: st.DrawFn) -> Bundle:
         origin=draw(LIFE),
         session=draw(st.integers(0, 2**32 - 1)),
         session_seq=draw(NUMBER),
-        count=draw(COUNT32),
+        count=draw(COUNT),
         place=draw(NUMBER),
-        service=draw(st.sampled_from(Service)),
+        service=draw(st.sampled_from(Service)) if of_messages else Service.AGREED,
         fragment=draw(st.integers(0, fragments - 1)),
         fragments=fragments,
-        groups=tuple(draw(st.lists(st.text(max_size=5), max_size=3))),
+        groups=("room",) if kind in (Kind.JOIN, Kind.LEAVE) else draw(GROUPS),
         payload=draw(BYTES),
-        kind=draw(st.sampled_from(Kind)),
+        kind=kind,
         flags=draw(st.integers(0, 255)),
     )
 

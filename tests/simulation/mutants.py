@@ -288,9 +288,10 @@ def _token_without_stamp(right: Any) -> Any:
 
 
 def _forget_high(right: Any) -> Any:
-    def on_state_trans(self: Change, sender: Life, frame: StateTrans) -> list[Effect]:
+    def on_state_trans(self: Change, sender: Life, frame: StateTrans, now_us: int) -> list[Effect]:
         declaration = msgspec.structs.replace(frame.declaration, high=0)
-        return right(self, sender, msgspec.structs.replace(frame, declaration=declaration))  # type: ignore[no-any-return]
+        forgetful = msgspec.structs.replace(frame, declaration=declaration)
+        return right(self, sender, forgetful, now_us)  # type: ignore[no-any-return]
 
     return on_state_trans
 

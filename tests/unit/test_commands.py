@@ -66,7 +66,8 @@ RUNNING: dict[str, Any] = {
     },
     "peers": [{"name": "b", "two_way": False, "gone": None, "silent_ms": 99}],
     "multicast": "239.192.77.1:4800",
-    "strangers": ["another cluster: 'x'"],
+    "strangers": ["c: it is not connected both ways with b"],
+    "outsiders": [{"datagrams": 1_200, "silent_ms": 90, "text": "192.0.2.7:4801: another cluster"}],
     "unsealed": ["192.0.2.1"],
     "count": {"frame rejected: malformed frame": 3, "packet dropped: duplicate": 4_000, "token parked": 5},
 }
@@ -127,6 +128,8 @@ def test_status_shows_rates_windows_and_drops_by_reason(capsys: pytest.CaptureFi
     assert "datagrams for several daemons go to 239.192.77.1:4800" in lines
     assert lines.index("4,000 packet dropped: duplicate") < lines.index("3 frame rejected: malformed frame")
     assert "token parked" not in shown
+    assert "not merged with c: it is not connected both ways with b" in lines
+    assert "1,200 datagrams, the last 0.1 s ago, from 192.0.2.7:4801: another cluster" in lines
 
 
 # --- bench failover

@@ -85,10 +85,19 @@ def _remarks(name: str, answer: dict[str, Any]) -> list[str]:
             lines.append(f"  {peer['name']} is not connected both ways: {why}")
     if answer["multicast"]:
         lines.append(f"  datagrams for several daemons go to {answer['multicast']}")
-    lines += [f"  rejected datagrams from {stranger}" for stranger in answer["strangers"]]
+    lines += [f"  not merged with {stranger}" for stranger in answer["strangers"]]
+    lines += [_outsider(one) for one in answer["outsiders"]]
     lines += [f"  warning: datagrams to {host} are not sealed" for host in answer["unsealed"]]
     losses = [(count, what) for what, count in answer["count"].items() if any(word in what for word in LOSSES)]
     return lines + [f"  {count:>8,} {what}" for count, what in sorted(losses, key=lambda one: (-one[0], one[1]))]
+
+
+def _outsider(one: dict[str, Any]) -> str:
+    """
+    >>> _outsider({"datagrams": 3, "silent_ms": 1_240, "text": "127.0.0.1:9: another version"})
+    '  3 datagrams, the last 1.2 s ago, from 127.0.0.1:9: another version'
+    """
+    return f"  {one['datagrams']:,} datagrams, the last {one['silent_ms'] / 1_000:.1f} s ago, from {one['text']}"
 
 
 def _last_view(answer: dict[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ from .effects import Effect, Send
 from .groups.exchange import GROUP_PARTS_BATCH, PART_OVERHEAD, Collected, cut
 from .kit import Kit
 from .membership.machine import Attempt
-from .operation import AHEAD_MAX, Operation
+from .operation import Operation
 from .ordering.recovery import Holdings, Plan, make_plan, missing
 from .values import Bundle, Declaration, SessionGroups
 from .wire.codec import RESEND_OVERHEAD, bundle_parts
@@ -63,13 +63,13 @@ class Change:
 
     # --- frames
 
-    def on_state_trans(self, sender: Life, frame: StateTrans) -> list[Effect]:
+    def on_state_trans(self, sender: Life, frame: StateTrans, now_us: int) -> list[Effect]:
         if self.kit.me in frame.have:
             self._has_ours.add(sender)
         if sender in self._declared:
             return []
-        if not self._is_possible(frame.declaration):
-            self.kit.count.add("declaration dropped: impossible")
+        if not self._is_possible(frame.declaration) or self.kit.clock.is_of_another_age(frame.declaration.high, now_us):
+            self.kit.count.drop("declaration dropped: impossible")
             return []
         if frame.declaration.view != self._old.view:
             self._collected[sender] = Collected(frame.group_parts, frame.first_part)
@@ -84,7 +84,7 @@ class Change:
         mine = {entry.site: entry for entry in self._declaration.sites}
         return [entry.site for entry in theirs.sites] == list(mine) and all(
             entry.low <= min(entry.gap_free, mine[entry.site].gap_free)
-            and entry.gap_free <= mine[entry.site].gap_free + AHEAD_MAX
+            and entry.gap_free <= mine[entry.site].gap_free + self._old.ahead_max
             for entry in theirs.sites
         )
 
@@ -93,26 +93,35 @@ class Change:
         effects: list[Effect] = []
         batch: list[Bundle] = []
         size, limit = 0, self.kit.settings.packet_bytes - self.kit.codec.overhead - RESEND_OVERHEAD
-        for site, first, last in frame.ranges:
-            log = self._old.order.logs.get(site)
-            for number in range(first, min(last, first + self.kit.settings.recovery_batch_bundles) + 1):
-                bundle = log.bundles.get(number) if log is not None else None
-                if bundle is None:
-                    continue
-                length = sum(map(len, bundle_parts(bundle)))
-                if batch and size + length > limit:
-                    effects.append(self._send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
-                    batch, size = [], 0
-                batch.append(bundle)
-                size += length
+        for bundle in self._wanted(frame):
+            length = sum(map(len, bundle_parts(bundle)))
+            if batch and size + length > limit:
+                effects.append(self._send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
+                batch, size = [], 0
+            batch.append(bundle)
+            size += length
         if batch:
             effects.append(self._send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
         return effects
 
+    def _wanted(self, frame: Want) -> list[Bundle]:
+        """No more than anybody asks for at a time: one datagram must not make us send a thousand."""
+        most = self.kit.settings.recovery_batch_bundles
+        bundles: dict[tuple[int, int], Bundle] = {}
+        for site, first, last in frame.ranges[:most]:
+            log = self._old.order.logs.get(site)
+            for number in range(first, min(last, first + most) + 1):
+                if len(bundles) == most:
+                    break
+                if log is not None and number in log.bundles:
+                    bundles[site, number] = log.bundles[number]
+        return list(bundles.values())
+
     def on_resend(self, frame: Resend) -> list[Effect]:
         before = len(self._missing)
         for bundle in frame.bundles:
-            self._take(bundle)
+            if self._old.is_possible(bundle):
+                self._take(bundle)
         if len(self._missing) == before:
             return []
         self._received = True
@@ -123,7 +132,7 @@ class Change:
     def _take(self, bundle: Bundle) -> None:
         held_by = self._missing.pop((bundle.site, bundle.number), None)
         if held_by is None or not self._old.order.recover(bundle):
-            self.kit.count.add("resend dropped: not wanted")
+            self.kit.count.drop("resend dropped: not wanted")
             return
         assert self.plan is not None
         assert bundle.number in self.plan.unions[bundle.site], "C1"
@@ -137,7 +146,7 @@ class Change:
     def on_group_part(self, sender: Life, frame: GroupPart) -> list[Effect]:
         collected = self._collected.get(sender)
         if collected is None or not collected.add(frame.part, frame.data):
-            self.kit.count.add("group part dropped: not wanted")
+            self.kit.count.drop("group part dropped: not wanted")
             return []
         self._received = True
         return self._look() if collected.is_answered() else []
@@ -180,7 +189,7 @@ class Change:
         try:
             self.joined = {life: collected.read() for life, collected in self._collected.items()}
         except FrameError:
-            self.kit.count.add("declaration dropped: impossible groups")
+            self.kit.count.drop("declaration dropped: impossible groups")
             return False
         return True
 

@@ -6,7 +6,13 @@ stamp seen or made. Skew between daemons costs latency, never correctness.
 
 from __future__ import annotations
 
+from typing import Final
+
 from covey.ids import Instant
+
+AGE_US: Final = 1 << 44
+"""About half a year. No clock is so far ahead of one that is right: a stamp that is, was damaged or forged, and who
+followed it would be left with stamps that nobody takes."""
 
 
 class StampClock:
@@ -26,6 +32,9 @@ class StampClock:
     def is_far_ahead(self, stamp: int, now_us: int) -> bool:
         """Whether a stamp is so far ahead of our time that its maker's clock, or ours, must be wrong."""
         return stamp > self.now(now_us) + self._ahead_max_us
+
+    def is_of_another_age(self, stamp: int, now_us: int) -> bool:
+        return stamp > self.now(now_us) + AGE_US
 
     @property
     def high(self) -> int:

@@ -12,22 +12,23 @@ from __future__ import annotations
 from typing import Any
 
 from covey.config import COUNT_MAX, FRAME_SLACK, GROUPS_BYTES_MAX, GROUPS_MAX, Cluster, Settings, digest
-from covey.errors import FrameError
+from covey.errors import FrameError, OutsiderError
 from covey.ids import Ballot, Instant, Life
 
 from .change import Change
 from .clients import Clients
 from .clock import StampClock
 from .deadlines import Deadline, DeadlineTable
-from .effects import Deliver, Effect, Installed, Notice, Refused, Send, Signal, Stopped
+from .effects import Deliver, Effect, Installed, Refused, Send, Signal, Stopped
 from .inputs import ClientBytes, ClientConnected, ClientGone, Datagram, Input, PeerRefused, Submit
 from .kit import Kit
 from .membership.machine import Machine
 from .operation import Operation
+from .outsiders import UNLISTED, Outsiders
 from .states import Reason, State
 from .transport.queue import SubmitQueue, Waiting
 from .values import Count, Delivery, Kind, Payload, Service
-from .wire.codec import Codec
+from .wire.codec import Codec, Header
 from .wire.frames import (
     Alive,
     Announce,
@@ -48,6 +49,8 @@ from .wire.frames import (
     Want,
     WantGroups,
 )
+
+ACCEPTED = "accepted"
 
 AttemptFrame = StateTrans | Want | WantGroups | GroupPart | Resend | Done
 ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Token
@@ -70,7 +73,10 @@ class Engine:
         self._first = True
         self._stopping = False
         self._stopped = False
-        self._strangers: set[str] = set()
+        self._outsiders = Outsiders(cluster)
+        # What became of each datagram: accepted, or the reason for which it was dropped, whole or in part.
+        self.outcomes = Count()
+        self.outcomes_unlisted = Count()
 
     # --- the door
 
@@ -83,14 +89,14 @@ class Engine:
         if self._stopped:
             return effects
         now_us = self._now_us = now.mono_us
-        tokens: list[tuple[Life, Token]] = []
+        tokens: list[tuple[Datagram, Life, Token]] = []
         for one in inputs:
             new = self._take(one, tokens, now_us)
             if new or self._produced or not isinstance(one, Datagram):
                 self._emit(effects, new)
         self._emit(effects, self._progress(now_us))
-        for sender, token in tokens:
-            self._emit(effects, self._on_view_frame(sender, token, b"", now_us))
+        for one, sender, token in tokens:
+            self._emit(effects, self._on_token(one, sender, token, now_us))
         for deadline in self.kit.deadlines.due(now_us):
             if self.kit.deadlines.take(deadline, now_us):
                 self._emit(effects, self._on_deadline(deadline, now_us) + self._carry_out(now_us))
@@ -129,8 +135,11 @@ class Engine:
             "link": self.operation.snapshot(),
             "peers": machine.hearing.snapshot(now_us, self.kit.name),
             "clients": self.clients.snapshot(now_us),
-            "strangers": machine.strangers(now_us) + sorted(self._strangers),
+            "strangers": machine.strangers(now_us),
+            "outsiders": self._outsiders.snapshot(now_us),
             "count": dict(sorted(self.kit.count.items())),
+            "outcomes": dict(sorted(self.outcomes.items())),
+            "outcomes_unlisted": dict(sorted(self.outcomes_unlisted.items())),
         }
 
     def groups_snapshot(self, wanted: str, groups_max: int, members_max: int) -> dict[str, Any]:
@@ -155,9 +164,9 @@ class Engine:
 
     # --- inputs
 
-    def _take(self, one: Input, tokens: list[tuple[Life, Token]], now_us: int) -> list[Effect]:
+    def _take(self, one: Input, tokens: list[tuple[Datagram, Life, Token]], now_us: int) -> list[Effect]:
         if isinstance(one, Datagram):
-            return self._on_datagram(one.data, tokens, now_us)
+            return self._on_datagram(one, tokens, now_us)
         if isinstance(one, Submit):
             return self._on_submit(one, now_us)
         if isinstance(one, PeerRefused):
@@ -172,29 +181,42 @@ class Engine:
             return self._on_stop(now_us)
         return []
 
-    def _on_datagram(self, data: bytes, tokens: list[tuple[Life, Token]], now_us: int) -> list[Effect]:
+    def _on_datagram(self, one: Datagram, tokens: list[tuple[Datagram, Life, Token]], now_us: int) -> list[Effect]:
+        self.kit.count.dropped = ""
         try:
-            sender, frame = self.kit.codec.decode(data)
-            if sender.rank == self.kit.me.rank:
-                self.kit.count.add("frame dropped: our own, retransmitted")
+            sender, frame = self._decode(one.data)
+            if isinstance(frame, Token) and sender.rank != self.kit.me.rank:
+                tokens.append((one, sender, frame))  # Its outcome is noted when its turn has come.
                 return []
-            if sender.rank >= len(self.kit.cluster.daemons):
-                return self._reject(FrameError("unknown daemon", f"number {sender.rank}"))
-            if isinstance(frame, Token):
-                tokens.append((sender, frame))
-                return []
-            return self._on_frame(sender, frame, data, now_us)
+            effects = self._on_frame(sender, frame, one.data, now_us)
         except FrameError as error:
-            return self._reject(error)
+            effects = self._reject(error, one, now_us)
+        return effects + self._note_outcome(one, now_us)
 
-    def _reject(self, error: FrameError) -> list[Effect]:
-        """A peer's bad frame is data: counted, and named to the operator the first time."""
-        self.kit.count.add(f"frame rejected: {error.reason}")
-        text = str(error)
-        if error.reason.startswith("another") and text not in self._strangers and len(self._strangers) < 100:
-            self._strangers.add(text)
-            return [Notice(f"datagrams rejected from {text}")]
-        return []
+    def _decode(self, data: bytes) -> Header:
+        header = self.kit.codec.decode(data)
+        if header.sender.rank >= len(self.kit.cluster.daemons):
+            raise FrameError("unknown daemon", f"number {header.sender.rank}")
+        return header
+
+    def _on_token(self, one: Datagram, sender: Life, token: Token, now_us: int) -> list[Effect]:
+        self.kit.count.dropped = ""
+        effects = self._on_view_frame(sender, token, b"", now_us)
+        return effects + self._note_outcome(one, now_us)
+
+    def _note_outcome(self, one: Datagram, now_us: int) -> list[Effect]:
+        """Every datagram is counted once, under what became of it."""
+        outcome = self.kit.count.dropped or ACCEPTED
+        if not one.unlisted:
+            self.outcomes.add(outcome)
+            return []
+        self.outcomes_unlisted.add(outcome)
+        return self._outsiders.see(UNLISTED, one.source, now_us) if outcome is ACCEPTED else []
+
+    def _reject(self, error: FrameError, one: Datagram, now_us: int) -> list[Effect]:
+        """A peer's bad frame is data: counted, and its sender is named to the operator if it does not belong here."""
+        self.kit.count.drop(f"frame rejected: {error.reason}")
+        return self._outsiders.see(error, one.source, now_us) if isinstance(error, OutsiderError) else []
 
     def _on_submit(self, submit: Submit, now_us: int) -> list[Effect]:
         problem = self._problem(submit)
@@ -266,6 +288,9 @@ class Engine:
     # --- frames, routed by what they carry
 
     def _on_frame(self, sender: Life, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
+        if sender.rank == self.kit.me.rank:
+            self.kit.count.drop("frame dropped: our own, retransmitted")
+            return []
         if isinstance(frame, Data | Unreliable | Announce | Parked | Hurry):
             return self._on_view_frame(sender, frame, data, now_us)
         if isinstance(frame, AttemptFrame):
@@ -301,7 +326,7 @@ class Engine:
         if isinstance(frame, StateTrans):
             if frame.progress:
                 self.machine.extend_attempt(now_us)
-            return change.on_state_trans(sender, frame)
+            return change.on_state_trans(sender, frame, now_us)
         if isinstance(frame, Done):
             return change.on_done(sender, frame)
         self.machine.extend_attempt(now_us)
@@ -319,7 +344,7 @@ class Engine:
         if isinstance(frame, Done) and frame.attempt == installed and sender in self.machine.members:
             return [] if frame.reply else [self._send((sender.rank,), Done(frame.attempt, reply=True))]
         older = frame.attempt < self.machine.promised
-        self.kit.count.add("older attempt dropped" if older else "attempt frame dropped: not ours")
+        self.kit.count.drop("older attempt dropped" if older else "attempt frame dropped: not ours")
         return []
 
     def _on_view_frame(self, sender: Life, frame: ViewFrame, data: bytes, now_us: int) -> list[Effect]:
@@ -329,24 +354,24 @@ class Engine:
             change.everyone_is_done()
             effects = self._carry_out(now_us)
         if frame.view != self.machine.view or sender not in self.machine.members:
-            self.kit.count.add("frame dropped: of another view")
+            self.kit.count.drop("frame dropped: of another view")
             return effects
         if isinstance(frame, Data):
             if self.operation.order.frozen:
-                self.kit.count.add("frame dropped: the view is frozen")
+                self.kit.count.drop("frame dropped: the view is frozen")
                 return effects
             return effects + self.operation.on_data(frame, data, now_us)
         if not self.machine.active:
-            self.kit.count.add("frame dropped: the view is lost")
+            self.kit.count.drop("frame dropped: the view is lost")
             return effects
-        return effects + self._on_working_view_frame(frame, now_us)
+        return effects + self._on_working_view_frame(sender, frame, now_us)
 
-    def _on_working_view_frame(self, frame: ViewFrame, now_us: int) -> list[Effect]:
+    def _on_working_view_frame(self, sender: Life, frame: ViewFrame, now_us: int) -> list[Effect]:
         operation = self.operation
         if isinstance(frame, Token):
             return operation.on_token(frame, now_us)
         if isinstance(frame, Unreliable):
-            return operation.on_unreliable(frame)
+            return operation.on_unreliable(sender, frame)
         if isinstance(frame, Announce):
             return operation.on_announce(frame, now_us)
         if isinstance(frame, Parked):

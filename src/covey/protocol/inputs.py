@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from covey.config import Address
+
 from .values import Kind, Payload, Service
 
 
@@ -11,6 +13,10 @@ class Datagram(msgspec.Struct, frozen=True, gc=False):
     """Bytes from the network. The input owns them."""
 
     data: bytes
+    source: Address | None = None
+    """Where they came from, if the driver can tell."""
+    unlisted: bool = False
+    """No daemon of the cluster has that address."""
 
 
 class Submit(msgspec.Struct, frozen=True, gc=False):

@@ -24,9 +24,6 @@ from .values import Announcement, Bundle, Delivery, Service
 from .wire.codec import PACKET_OVERHEAD, bundle_parts
 from .wire.frames import Announce, Chunk, Data, Parked, Token, Unreliable
 
-AHEAD_MAX = 1_000_000
-"""Bundles of one site that can be under way at once: more than any window allows."""
-
 _BUNDLE_HEADROOM = 160
 """More than any bundle header: used to guess how many packets the next bundle needs."""
 
@@ -56,6 +53,11 @@ class Operation:
         self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
         if queue.start_view():
             kit.count.add("message begun again")
+
+    @property
+    def ahead_max(self) -> int:
+        """Bundles of one site that can be under way at once: windows open only as far as everybody has received."""
+        return max(self.kit.settings.ring_bundles_unstable, self.kit.settings.source_bundles_unstable)
 
     # --- beginning and ending
 
@@ -124,6 +126,10 @@ class Operation:
     def on_token(self, token: Token, now_us: int) -> list[Effect]:
         if self.ring is None or {site for site, _ in token.received_floors} != set(self.order.logs):
             return self._misdirected()
+        most = self.order.logs[self.kit.site].gap_free + self.ahead_max
+        if token.site_seq > most or self.kit.clock.is_of_another_age(token.stamp, now_us):
+            self.kit.count.drop("token dropped: impossible")
+            return []
         if not self.ring.accept(token, now_us, self.kit.deadlines):
             return list[Effect](self.ring.on_duplicate(token))
         return self._use_token(self.ring, now_us)
@@ -160,12 +166,11 @@ class Operation:
     def on_data(self, frame: Data, datagram: bytes, now_us: int) -> list[Effect]:
         chunks = frame.chunks
         if self.ring is not None:
-            self.ring.on_turn_seen(frame.turn, self.kit.deadlines)
-            chunks = self.ring.on_data(frame, datagram)
+            chunks = self.ring.on_data(frame, datagram, self.kit.deadlines)
         effects: list[Effect] = []
         for chunk in chunks:
             bundle = self._put_together(chunk)
-            if bundle is None or not self._is_possible(bundle):
+            if bundle is None or not self.is_possible(bundle) or not self._is_new(bundle, now_us):
                 continue
             effects += self._see_stamp(bundle.stamp, bundle.origin.rank, now_us)
             effects += self._deliveries(self.order.add(bundle))
@@ -177,7 +182,7 @@ class Operation:
         try:
             return self._reassembly.add(chunk)
         except FrameError:
-            self.kit.count.add("bundle dropped: malformed")
+            self.kit.count.drop("bundle dropped: malformed")
             return None
 
     def on_parked(self, frame: Parked, now_us: int) -> list[Effect]:
@@ -201,8 +206,11 @@ class Operation:
     # --- announcements between sites
 
     def on_announce(self, frame: Announce, now_us: int) -> list[Effect]:
-        if self.mesh is None or frame.site not in self.order.logs or frame.last >= INFINITE:
+        if self.mesh is None or frame.site not in self.order.logs:
             return self._misdirected()
+        if self.kit.clock.is_of_another_age(frame.last, now_us):
+            self.kit.count.drop("announcement dropped: impossible")
+            return []
         effects = self._see_stamp(frame.last - 1, self._daemon_of(frame.site), now_us)
         self.order.announce(frame.site, Announcement(frame.number, frame.last))
         stability = self.order.stability
@@ -233,13 +241,13 @@ class Operation:
             effects.append(Send(self.others, self.kit.codec.encode(bundle_frame)))
         return [*effects, Deliver(self.view, bundle, (bundle.payload,))]
 
-    def on_unreliable(self, frame: Unreliable) -> list[Effect]:
+    def on_unreliable(self, sender: Life, frame: Unreliable) -> list[Effect]:
         bundle = frame.bundle
-        if bundle.origin not in self.members or bundle.service is not Service.UNRELIABLE or bundle.number:
-            self.kit.count.add("bundle dropped: impossible")
+        if bundle.origin != sender or bundle.service is not Service.UNRELIABLE or bundle.number or not bundle.place:
+            self.kit.count.drop("bundle dropped: impossible")
             return []
         if not self.unreliable.is_new(frame.bundle):
-            self.kit.count.add("unreliable dropped: duplicate")
+            self.kit.count.drop("unreliable dropped: duplicate")
             return []
         return [Deliver(self.view, frame.bundle, (frame.bundle.payload,))]
 
@@ -276,21 +284,31 @@ class Operation:
     def _deliveries(self, deliveries: Iterable[Delivery]) -> list[Effect]:
         return [Deliver(self.view, bundle, payloads) for bundle, payloads in deliveries]
 
-    def _is_possible(self, bundle: Bundle) -> bool:
-        """Whether a member may have sent it: of its own site, stamped, within what windows and limits allow."""
-        log = self.order.logs.get(bundle.site)
+    def is_possible(self, bundle: Bundle) -> bool:
+        """Whether a member may have sent it: of its own site, stamped, within the limit of a message."""
         if (
-            log is not None
+            bundle.site in self.order.logs
             and bundle.origin in self.members
             and self.kit.site_of(bundle.origin) == bundle.site
             and bundle.service is not Service.UNRELIABLE
             and 0 < bundle.stamp < INFINITE
-            and 0 < bundle.number <= log.gap_free + AHEAD_MAX
+            and bundle.number > 0
             and bundle.fragments
             <= 1 + (self.kit.settings.message_bytes_max + FRAME_SLACK) // self.kit.settings.bundle_bytes
         ):
             return True
-        self.kit.count.add("bundle dropped: impossible")
+        self.kit.count.drop("bundle dropped: impossible")
+        return False
+
+    def _is_new(self, bundle: Bundle, now_us: int) -> bool:
+        """Whether it may be under way in a working view: not from ourselves, within what clocks and windows allow."""
+        if (
+            bundle.origin != self.kit.me
+            and not self.kit.clock.is_of_another_age(bundle.stamp, now_us)
+            and bundle.number <= self.order.logs[bundle.site].gap_free + self.ahead_max
+        ):
+            return True
+        self.kit.count.drop("bundle dropped: impossible")
         return False
 
     def _daemon_of(self, site: int) -> int:
@@ -307,7 +325,7 @@ class Operation:
         return [Notice(f"the clock of {self.kit.name(rank)} is far ahead of ours: set it right, it delays everyone")]
 
     def _misdirected(self) -> list[Effect]:
-        self.kit.count.add("frame dropped: not for this kind of view")
+        self.kit.count.drop("frame dropped: not for this kind of view")
         return []
 
     def snapshot(self) -> dict[str, object]:

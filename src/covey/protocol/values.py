@@ -162,6 +162,14 @@ class Count(dict[str, int]):
     {'token lost': 2}
     """
 
+    dropped = ""
+    """Why the frame at hand was dropped, whole or in part; empty if it was not. The first reason stands."""
+
     def add(self, name: str, amount: int = 1) -> None:
         if amount:
             self[name] = self.get(name, 0) + amount
+
+    def drop(self, name: str) -> None:
+        """Something of the frame at hand is not taken."""
+        self.add(name)
+        self.dropped = self.dropped or name

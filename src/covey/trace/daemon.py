@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from covey.config import Cluster
+from covey.errors import FrameError
 from covey.ids import Life
 from covey.protocol.effects import Deliver, Effect, Entered, Installed, Signal, Stamped, Stopped
 from covey.protocol.values import Bundle, Kind, Payload, Service
@@ -84,9 +85,12 @@ class DaemonRecorder:
 
     def _sender(self, bundle: Bundle, payload: Payload) -> str:
         """A client's process for its messages; for changes of groups, the daemon's, with the session they are about."""
-        if bundle.kind is Kind.MESSAGES:
-            return read_sender(payload)
         origin = process_name(self._cluster, bundle.origin)
+        if bundle.kind is Kind.MESSAGES:
+            try:
+                return read_sender(payload)
+            except FrameError:
+                return f"?@{origin}"  # No daemon takes that from a client: it was damaged or forged on its way.
         if bundle.kind is not Kind.RAW:
             return f"{origin}/{bundle.session}"
         return origin if bundle.session == 0 else f"s{bundle.session}@{origin}"

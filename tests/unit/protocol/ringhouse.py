@@ -61,8 +61,7 @@ class Member:
     def take(self, frame: Frame, data: bytes, now_us: int) -> list[Send]:
         """What the engine does with a frame of the ring."""
         if isinstance(frame, Data):
-            self.ring.on_turn_seen(frame.turn, self.deadlines)
-            self.numbers += [chunk.number for chunk in self.ring.on_data(frame, data)]
+            self.numbers += [chunk.number for chunk in self.ring.on_data(frame, data, self.deadlines)]
         elif isinstance(frame, Token):
             if not self.ring.accept(frame, now_us, self.deadlines):
                 return self.ring.on_duplicate(frame)

@@ -201,6 +201,13 @@ def test_an_endless_want_is_answered_with_what_is_there() -> None:
     assert len(resend.bundles) == 2
 
 
+def test_a_want_is_answered_with_a_batch_however_often_it_names_a_bundle() -> None:
+    attempt = Attempt(messages=100)
+    effects = attempt.give(Want(attempt.ballot, ((0, 1, 100),) * 500))
+    resent = [bundle for frame in attempt.said(effects) if isinstance(frame, Resend) for bundle in frame.bundles]
+    assert len(resent) == Settings().recovery_batch_bundles
+
+
 # --- done
 
 
@@ -299,6 +306,24 @@ def test_an_impossible_declaration_is_dropped_and_counted(sites: tuple[SiteDecla
     before = sum(attempt.engine.kit.count.values())
     assert attempt.give(attempt.declares(*sites)) == []
     assert sum(attempt.engine.kit.count.values()) == before + 1
+
+
+@pytest.mark.parametrize(("ahead", "asked"), [(0, True), (1, False)])
+def test_a_declaration_is_at_most_a_window_ahead(ahead: int, asked: bool) -> None:
+    attempt = Attempt()
+    most = attempt.engine.operation.ahead_max + ahead
+    effects = attempt.give(attempt.declares(held(0), held(1, gap_free=most), held(2)))
+    assert (Want in kinds(attempt.said(effects))) == asked
+
+
+def test_a_resent_bundle_of_nobody_is_dropped_and_counted() -> None:
+    attempt = Attempt()
+    attempt.give(attempt.declares(held(0), held(1, gap_free=1), held(2)))
+    attempt.give(Resend(attempt.ballot, (bundle(1, site=1, origin=Life(1_000, 5)),)))
+    assert attempt.engine.kit.count["bundle dropped: impossible"] == 1
+    attempt.give(Resend(attempt.ballot, (bundle(1, site=1, origin=B),)))
+    attempt.give(Done(attempt.ballot, reply=False))
+    assert len(attempt.network.views(0)) == 2
 
 
 def test_after_an_impossible_declaration_a_possible_one_counts() -> None:

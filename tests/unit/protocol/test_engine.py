@@ -14,8 +14,8 @@ from covey.protocol.inputs import Datagram, Stop, Submit
 from covey.protocol.states import State
 from covey.protocol.values import Service
 from covey.protocol.wire.codec import Codec
-from covey.protocol.wire.frames import Data, Goodbye, Hurry, Token
-from tests.unit.protocol.builders import VIEW, B, codec_of, frames_in
+from covey.protocol.wire.frames import Chunk, Data, Floor, Goodbye, Hurry, Token
+from tests.unit.protocol.builders import VIEW, B, alive, codec_of, frames_in
 from tests.unit.protocol.network import SECOND_US, START_US, TinyNetwork, instant, make_engine
 
 RELIABLE_OR_STRONGER = [service for service in Service if service is not Service.UNRELIABLE]
@@ -311,13 +311,46 @@ def test_bad_datagrams_are_counted_by_their_reason() -> None:
     }
 
 
-def test_a_stranger_is_named_to_the_operator_once() -> None:
+def test_an_outsider_is_named_to_the_operator_once() -> None:
     engine = make_engine(one_site(2), 0)
-    data = Codec("elsewhere", 1, B).encode(Hurry(VIEW))
-    effects = [effect for _ in range(3) for effect in engine.step(instant(START_US), [Datagram(data)])]
+    one = Datagram(Codec("elsewhere", 1, B).encode(Hurry(VIEW)), ("192.0.2.7", 4_801), unlisted=True)
+    effects = [effect for _ in range(3) for effect in engine.step(instant(START_US), [one])]
     notices = [effect.text for effect in effects if isinstance(effect, Notice)]
     assert len(notices) == 1
     assert "'elsewhere'" in notices[0]
+    (told,) = engine.snapshot(START_US)["outsiders"]
+    assert (told["source"], told["reason"], told["datagrams"]) == ("192.0.2.7:4801", "another cluster", 3)
+    assert told["text"] in notices[0]
+
+
+def test_who_speaks_as_one_of_ours_from_elsewhere_is_named() -> None:
+    cluster = one_site(2)
+    engine = make_engine(cluster, 0)
+    data = codec_of(B, cluster).encode(alive())
+    effects = engine.step(instant(START_US), [Datagram(data, ("192.0.2.7", 99), unlisted=True)])
+    (notice,) = [effect.text for effect in effects if isinstance(effect, Notice)]
+    assert "192.0.2.7:99" in notice
+    assert engine.outcomes_unlisted == {"accepted": 1}
+
+
+def test_every_datagram_has_one_outcome() -> None:
+    """Also a packet with two bad bundles, though both are counted; and a token, though it waits for the others."""
+    network = together(one_site(2))
+    engine, codec = network.engines[0], codec_of(B, network.cluster)
+    view, floor, before = engine.machine.view, Floor(0, -1), dict(engine.outcomes)
+    packet = Data(view, 0, 1, tuple(Chunk(0, number, 0, 1, b"?") for number in (1, 2)))
+    token = Token(view, 0, 0, floor, floor, ((0, floor),), 0, 1, 0, 0, ())
+    frames = (packet, token, Hurry(view), Hurry(VIEW))
+    network.give(0, *(Datagram(codec.encode(frame)) for frame in frames), Datagram(b"?"))
+    new = {what: number - before.get(what, 0) for what, number in engine.outcomes.items()}
+    assert {what: number for what, number in new.items() if number} == {
+        "accepted": 1,
+        "bundle dropped: malformed": 1,
+        "token dropped: duplicate": 1,
+        "frame dropped: of another view": 1,
+        "frame rejected: not a covey datagram": 1,
+    }
+    assert engine.kit.count["bundle dropped: malformed"] == 2
 
 
 def test_a_daemon_that_is_not_configured_is_rejected() -> None:

@@ -59,6 +59,14 @@ def test_a_peer_that_repeats_a_recent_number_of_ours_is_two_way(listener: Listen
     assert listener.hearing.two_way(B.rank, 10)
 
 
+def test_a_number_that_nobody_reaches_shuts_a_peer_out_for_one_timeout_only(listener: Listener) -> None:
+    listener.hear(0)
+    listener.hearing.on_alive(B, alive(2**62 - 1), 10)
+    assert listener.hear(10 + TIMEOUT) is News.STALE
+    assert listener.hear(11 + TIMEOUT) is News.FRESH
+    assert listener.hear(12 + TIMEOUT) is News.FRESH
+
+
 def test_an_unknown_peer_is_not_two_way(listener: Listener) -> None:
     assert not listener.hearing.two_way(C.rank, 0)
 

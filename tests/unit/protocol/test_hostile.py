@@ -6,15 +6,16 @@ Each case is one frame under a good head, from a member, with something in it th
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from covey.config import Cluster, one_daemon_sites, one_site
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.inputs import Datagram
 from covey.protocol.states import State
-from covey.protocol.values import Service
+from covey.protocol.values import Kind, Service
 from covey.protocol.wire.codec import encode_bundle
 from covey.protocol.wire.frames import (
     Alive,
@@ -43,7 +44,7 @@ def packet(view: Ballot, *encodings: bytes, packet_seq: int = 0) -> Data:
 
 def from_b(number: int, stamp: int, **fields: object) -> bytes:
     """The encoding of a bundle of b's site."""
-    return encode_bundle(msgspec.structs.replace(bundle(number, stamp, site=1, origin=B), **fields))
+    return encode_bundle(replace(bundle(number, stamp, site=1, origin=B), **fields))
 
 
 def with_service(number: int) -> bytes:
@@ -56,17 +57,24 @@ def unreliable(view: Ballot, place: int, service: Service = Service.UNRELIABLE) 
     return Unreliable(view, bundle(0, 0, origin=B, place=place, service=service))
 
 
+def change_of_groups(kind: Kind, service: Service, groups: tuple[str, ...], view: Ballot) -> Frame:
+    """A bundle of a client, or about one: as its daemon would make it, or not."""
+    if service is Service.UNRELIABLE:
+        return Unreliable(view, replace(unreliable(view, 1).bundle, kind=kind, groups=groups))
+    return packet(view, from_b(1, 10, kind=kind, service=service, groups=groups))
+
+
 def working(view: Ballot, members: tuple[Life, ...] = (A, B, C), **fields: object) -> Alive:
     """What a member of the view says, but for some fields."""
     word = alive(60, state=State.OP, active=True, view=view, members=members, counter=view.counter)
-    return msgspec.structs.replace(word, **fields)
+    return replace(word, **fields)
 
 
 def token(view: Ballot, **fields: object) -> Token:
     """A token that could come next, but for some fields."""
     floor = Floor(0, -1)
     good = Token(view, 1_000, 0, floor, floor, ((0, floor),), 0, 2_000_000_000, 0, 0, ())
-    return msgspec.structs.replace(good, **fields)
+    return replace(good, **fields)
 
 
 MESH: dict[str, MakeFrame] = {
@@ -92,6 +100,18 @@ MESH: dict[str, MakeFrame] = {
     "an announcement of negative numbers": lambda view: Announce(view, 1, -5, -5, -5, ((1, -5),), True),
     "an announcement of an unknown site": lambda view: Announce(view, 77, 0, 5, 5, ((77, 1),), True),
     "an unreliable bundle far ahead": lambda view: unreliable(view, 2**62),
+    "an unreliable bundle at place 0": lambda view: unreliable(view, 0),
+    "an unreliable bundle of our own": lambda view: Unreliable(
+        view, bundle(0, 0, origin=A, place=9, service=Service.UNRELIABLE)
+    ),
+    **{
+        f"{kind.name} {service.name} for {len(groups)} groups": partial(change_of_groups, kind, service, groups)
+        for kind in Kind
+        for service in (Service.UNRELIABLE, Service.RELIABLE, Service.AGREED)
+        for groups in ((), ("red",), ("red", "green"))
+    },
+    "a stamp of another age": lambda view: packet(view, from_b(1, 2**60)),
+    "an announcement of another age": lambda view: Announce(view, 1, 0, 2**60, 0, (), True),
     "an ALIVE with no members": lambda view: working(view, ()),
     "an ALIVE with an unknown state": lambda view: working(view, state=99),
     "an ALIVE with a negative state": lambda view: working(view, state=-1),
@@ -112,6 +132,7 @@ MESH: dict[str, MakeFrame] = {
 RING: dict[str, MakeFrame] = {
     "a token with a huge number": lambda view: token(view, number=HUGE),
     "a token with a huge stamp": lambda view: token(view, stamp=HUGE),
+    "a token with a stamp of another age": lambda view: token(view, stamp=2**62 - 1),
     "a token with a negative stamp": lambda view: token(view, stamp=-1),
     "a token with huge packet numbers": lambda view: token(view, packet_seq=1_000_000),
     "a token with negative packet numbers": lambda view: token(view, packet_seq=-5),
@@ -159,6 +180,16 @@ def test_a_daemon_goes_on_after(make_cluster: MakeCluster, make_frame: MakeFrame
     network.submit(0, 2, b"after", Service.AGREED)
     network.run_until(lambda: all(b"after" in network.payloads(rank) for rank in range(3)))
     assert network.in_one_view((0, 1, 2))
+
+
+def test_a_life_that_could_not_be_sent_on_is_no_sender() -> None:
+    """Whoever is heard is listed in our own ALIVEs: a number there that nobody takes would make us mute."""
+    network = quiet(one_site)
+    head = codec_of(Life(2, 2**62), network.cluster).encode(working(network.engines[0].machine.view))
+    before = dict(network.engines[0].machine.hearing.peers)
+    network.give(0, Datagram(head))
+    assert network.engines[0].kit.count["frame rejected: malformed frame"] == 1
+    assert network.engines[0].machine.hearing.peers == before
 
 
 @pytest.mark.parametrize("service", [service for service in Service if service is not Service.UNRELIABLE])

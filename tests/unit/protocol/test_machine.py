@@ -9,7 +9,7 @@ from covey.ids import Ballot, Life
 from covey.protocol.deadlines import Deadline
 from covey.protocol.effects import Effect, Entered, Notice
 from covey.protocol.inputs import Datagram, PeerRefused, Stop
-from covey.protocol.membership.machine import Machine
+from covey.protocol.membership.machine import WARN_EVERY_US, Machine
 from covey.protocol.states import Reason, State
 from covey.protocol.wire.frames import Alive, Frame, Goodbye, Heard, Join, NewMemb, Refuse
 from tests.unit.protocol.builders import A, B, C, alive, codec_of, frames_in, kit
@@ -113,6 +113,21 @@ def test_a_clock_far_ahead_keeps_its_daemon_out_and_is_named_once() -> None:
     assert B.rank not in machine.hearing.peers
     assert machine.kit.clock.now(20) < far
     assert [text.split(":")[0] for text in machine.strangers(20)] == ["b"]
+
+
+def test_forged_lives_with_clocks_far_ahead_do_not_fill_the_log() -> None:
+    machine = make_machine()
+    far = 2 * SETTINGS.skew_max_ms * 1_000
+    told = [machine.on_alive(Life(B.rank, boot), alive(1, clock=far), boot) for boot in range(2, 99)]
+    assert sum(map(len, told)) == 1
+    assert machine.on_alive(Life(B.rank, 99), alive(1, clock=2 * far), 2 + WARN_EVERY_US)
+
+
+def test_the_clock_of_an_overtaken_word_is_not_followed() -> None:
+    machine = make_machine()
+    machine.on_alive(B, alive(2, clock=20), 10)
+    machine.on_alive(B, alive(1, clock=5_000_000), 10)
+    assert machine.kit.clock.now(10) == 20
 
 
 def test_a_clock_within_the_bound_is_followed() -> None:

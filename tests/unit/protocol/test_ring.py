@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from covey.config import Settings
 from covey.protocol.deadlines import Deadline
@@ -101,14 +104,14 @@ def test_a_packet_is_handed_up_once() -> None:
     member, _ = first_visit(waiting=0)
     _, (packet, *_) = first_visit(waiting=3)
     assert isinstance(packet, Data)
-    assert [len(member.ring.on_data(packet, b"")) for _ in range(2)] == [1, 0]
+    assert [len(member.ring.on_data(packet, b"", member.deadlines)) for _ in range(2)] == [1, 0]
     assert sum(member.count.values()) == 1
 
 
 def test_a_packet_far_beyond_the_window_is_dropped_and_counted() -> None:
     member, _ = first_visit(waiting=0)
     far = Data(member.ring.view, 1, 2 * SMALL.ring_packets_unstable + 1, ())
-    assert member.ring.on_data(far, b"") == ()
+    assert member.ring.on_data(far, b"", member.deadlines) == ()
     assert sum(member.count.values()) == 1
 
 
@@ -126,6 +129,26 @@ def test_a_repeated_token_is_ignored() -> None:
     assert [member.accepted for member in house.members] == before
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"number": 6},
+        {"number": 2**62 - 1},
+        {"requests": tuple(range(1, SMALL.retransmit_requests_max + 2))},
+        {"flow": 2**62 - 1},
+        {"idle": 2**62 - 1},
+    ],
+)
+def test_a_token_that_nobody_can_have_passed_is_dropped_and_counted(wrong: dict[str, Any]) -> None:
+    """It grows by one with each hop around three members, and asks for no more packets than the settings allow."""
+    member, _ = first_visit(waiting=0)
+    assert member.ring.number == 2
+    token = member.ring.first_token((0,), 1)
+    assert not member.ring.accept(replace(token, **({"number": 4} | wrong)), 0, member.deadlines)
+    assert member.count["token dropped: impossible"] == 1
+    assert member.ring.accept(replace(token, number=4), 0, member.deadlines)
+
+
 def test_a_token_that_was_lost_is_repeated_by_its_last_sender() -> None:
     house = losing(Token, to=2, times=3)
     house.submit(0, 2)
@@ -136,9 +159,12 @@ def test_a_token_that_was_lost_is_repeated_by_its_last_sender() -> None:
 
 def test_a_packet_of_a_later_turn_shows_that_the_token_has_arrived() -> None:
     member, _ = first_visit(waiting=0)
-    member.ring.on_turn_seen(1, member.deadlines)
+    view = member.ring.view
+    member.ring.on_data(Data(view, 1, 1, ()), b"", member.deadlines)
     assert member.deadlines.is_set(Deadline.TOKEN_RESEND)
-    member.ring.on_turn_seen(2, member.deadlines)
+    member.ring.on_data(Data(view, 2, 1, ()), b"", member.deadlines)
+    assert member.deadlines.is_set(Deadline.TOKEN_RESEND), "a packet that is dropped shows nothing"
+    member.ring.on_data(Data(view, 2, 2, ()), b"", member.deadlines)
     assert not member.deadlines.is_set(Deadline.TOKEN_RESEND)
     assert member.deadlines.is_set(Deadline.TOKEN_LOST)
 

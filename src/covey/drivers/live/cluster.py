@@ -74,6 +74,7 @@ class LocalCluster:
         *,
         run: str = "live",
         load: float = 0,
+        bursts: bool = False,
         seed: int = 0,
         places: Sequence[Place] | None = None,
         preset: Preset | None = None,
@@ -86,6 +87,7 @@ class LocalCluster:
         self.trace = directory / "trace"
         self.run = run
         self._load = load
+        self._bursts = bursts
         self._seed = seed
         self._changed = threading.Condition()
         self._lives: list[Child] = []
@@ -148,6 +150,7 @@ class LocalCluster:
             trace=str(self.trace) if self._traced else None,
             run=self.run,
             load=self._load,
+            bursts=self._bursts,
             seed=self._seed * 1_000 + len(self._lives),
             json=True,
             control=True,
@@ -231,7 +234,7 @@ class LocalCluster:
         def enough() -> bool:
             return all(status.delivered - before[status.process] >= messages for status in self.statuses())
 
-        self._poll(enough, f"{messages} messages delivered everywhere", within_s)
+        self.poll(enough, f"{messages} messages delivered everywhere", within_s)
 
     def statuses(self) -> list[Status]:
         """Ask each living daemon how it is."""
@@ -241,7 +244,7 @@ class LocalCluster:
             child.command("status")
         return [self._wait_for_event(child, Status, at) for child, at in zip(children, said, strict=True)]
 
-    def _poll(self, holds: Callable[[], bool], what: str, within_s: float) -> None:
+    def poll(self, holds: Callable[[], bool], what: str, within_s: float = WITHIN_S) -> None:
         """For what daemons do not say unasked: ask, and ask again when something was said or a moment has passed."""
         deadline = time.monotonic() + within_s
         while not holds():

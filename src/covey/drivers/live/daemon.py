@@ -68,7 +68,8 @@ class DaemonProcess:
         sink = self._writer.append if self._writer is not None else None
         self._daemon = LiveDaemon(configuration, life, seed, options.run, sink, self._observe)
         if options.load > 0:
-            self._daemon.load = Load(options.load, seed, clock().mono_us, configuration.settings.bundle_bytes)
+            bundle_bytes = configuration.settings.bundle_bytes
+            self._daemon.load = Load(options.load, seed, clock().mono_us, bundle_bytes, options.bursts)
         if options.control:
             self._take_commands()
 

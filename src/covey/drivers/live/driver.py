@@ -23,7 +23,7 @@ from covey.config_file import Configuration
 from covey.ids import Instant, Life
 from covey.protocol.effects import Effect, Send, Stopped
 from covey.protocol.engine import Engine
-from covey.protocol.inputs import Datagram, Input, PeerRefused
+from covey.protocol.inputs import Input, PeerRefused
 from covey.trace.daemon import DaemonRecorder, Sink
 
 from .clients import ClientStreams
@@ -138,7 +138,7 @@ class LiveDaemon:
         refused = self.endpoint.refused()
         inputs: list[Input] = []
         if self._may_drain or self._is_due(now):
-            inputs += [Datagram(data) for data in self.endpoint.receive(DATAGRAMS_PER_STEP_MAX)]
+            inputs += self.endpoint.receive(DATAGRAMS_PER_STEP_MAX)
             self._may_drain = False
         # After the datagrams: the last words of whoever closed the port, perhaps a goodbye, come before the news of it.
         # After a pause, though, the words may be those of the next life; a refusal that still holds will come again.

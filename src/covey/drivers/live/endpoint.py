@@ -1,10 +1,12 @@
 """One daemon's UDP sockets: everything that arrived, everything to send, and which peers' ports refuse.
 
-In:        the cluster's addresses.  Out: datagrams, ranks whose host says that nobody listens, counters by name.
+In:        the cluster's addresses.
+Out:       datagrams and where they came from, ranks whose host says that nobody listens, counters by name.
 Not here:  what a datagram means (protocol/), when to read and write (driver.py), socket options (sockets.py).
 
 Invariants:
-  E1  a datagram that finds no room waits for it, SEND_WAIT_MS at most; then it is lost, and counted
+  E1  a datagram that finds no room waits for it, all of one `send` together SEND_WAIT_MS at most; then what finds no
+      room is lost, and counted
   E2  an error of the network is data: no method raises it once the sockets are bound
   E3  to each peer, datagrams leave in the order given
 """
@@ -12,9 +14,11 @@ Invariants:
 from __future__ import annotations
 
 import errno
+import math
 import select
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -22,6 +26,7 @@ import msgspec
 
 from covey.config import Address, Cluster, multicast_address
 from covey.protocol.effects import Send
+from covey.protocol.inputs import Datagram
 from covey.protocol.values import Count
 
 from .sockets import IP_RECVERR, address_of, bound, check_cluster, joined
@@ -45,8 +50,10 @@ class Traffic(msgspec.Struct):
     bytes_received: int = 0
 
 
-SEND_WAIT_MS: Final = 5
-"""How long a full socket may hold up the loop."""
+SEND_WAIT_MS: Final = 10
+"""How long a full socket may hold up a step: less than any `token_resend_ms`, so nobody repeats what is only late."""
+
+_TRIES_MAX: Final = 8
 
 
 class Endpoint:
@@ -61,12 +68,15 @@ class Endpoint:
         self._refused: list[int] = []
         self._train_refused: dict[Address, int] = {}
         """By receiver: trains with datagrams of this size or larger go one by one."""
+        self._rank = rank
         self.address = self._addresses[rank]
         self._alone = [[address] for address in self._addresses]
         self._multicast = None if cluster.multicast is None else [multicast_address(cluster.multicast)]
         daemon = cluster.daemons[rank]
         self._socket = bound(daemon, self.address)
         self._sockets = [self._socket]
+        self._wait_until: float | None = None
+        """When what is being sent has waited long enough; None: it has not had to."""
         self._room = select.poll()
         self._room.register(self._socket.fileno(), select.POLLOUT)
         if cluster.multicast is not None:
@@ -85,36 +95,40 @@ class Endpoint:
 
     # --- receiving
 
-    def receive(self, limit: int) -> list[bytes]:
+    def receive(self, limit: int) -> list[Datagram]:
         """What has arrived, until there are `limit` datagrams or a few more: the rest wakes us again at once.
 
         First what is for us alone: data that others sent to all of us before the token has arrived when we see it.
         """
-        datagrams: list[bytes] = []
+        datagrams: list[Datagram] = []
         for one in self._sockets:
-            self._receive_from(one, datagrams, limit)
+            self.traffic.bytes_received += self._receive_from(one, datagrams, limit)
         self.traffic.datagrams_received += len(datagrams)
-        self.traffic.bytes_received += sum(map(len, datagrams))
         return datagrams
 
-    def _receive_from(self, source: socket.socket, datagrams: list[bytes], limit: int) -> None:
+    def _receive_from(self, one: socket.socket, datagrams: list[Datagram], limit: int) -> int:
+        """How many bytes came."""
+        size = 0
         for _ in range(limit):
             if len(datagrams) >= limit:
-                return
+                return size
             try:
-                data, ancillary, _, address = source.recvmsg(READ_BYTES_MAX, _ANCILLARY_BYTES)
+                data, ancillary, _, source = one.recvmsg(READ_BYTES_MAX, _ANCILLARY_BYTES)
             except BlockingIOError:
-                return
+                return size
             except OSError:
                 # An error of a datagram we sent earlier takes the place of one read; see _read_errors.
                 self._read_errors()
                 continue
-            if address == self.address:
+            rank = self._ranks.get(source)
+            if rank == self._rank:
                 continue  # Our own multicast: the other daemons on this host need it, and so we get it too.
+            size += len(data)
             if ancillary:
-                datagrams += cut(data, ancillary)
+                datagrams += [Datagram(piece, source, rank is None) for piece in cut(data, ancillary)]
             else:
-                datagrams.append(data)
+                datagrams.append(Datagram(data, source, rank is None))
+        return size
 
     def refused(self) -> list[int]:
         """Ranks whose port was found closed since the last call."""
@@ -125,6 +139,7 @@ class Endpoint:
 
     def send(self, sends: Iterable[Send]) -> None:
         sent = size = 0
+        self._wait_until = None
         for to, datagrams in trains(sends):
             receivers = self._receivers(to)
             sent += len(receivers) * len(datagrams)
@@ -170,17 +185,34 @@ class Endpoint:
 
     def _try_again(self, error: OSError, send: Callable[..., int], *arguments: object) -> OSError | None:
         """No room: wait a little. A refusal belongs to an earlier datagram: this one was not tried yet."""
-        if isinstance(error, BlockingIOError):
-            self._room.poll(SEND_WAIT_MS)
-        elif isinstance(error, ConnectionRefusedError):
-            self._read_errors()
-        else:
-            return error
-        try:
-            send(*arguments)
-        except OSError as last:
-            return last
-        return None
+        for _ in range(_TRIES_MAX):
+            if isinstance(error, BlockingIOError):
+                if not self._wait_for_room():
+                    return error
+            elif isinstance(error, ConnectionRefusedError):
+                self._read_errors()
+            else:
+                return error
+            try:
+                send(*arguments)
+            except OSError as last:
+                error = last
+            else:
+                return None
+        return error
+
+    def _wait_for_room(self) -> bool:
+        """Until there may be room; False if there was no time left to wait."""
+        now = time.monotonic()
+        if self._wait_until is None:
+            self._wait_until = now + SEND_WAIT_MS / 1_000
+            self.count.add("waited for room to send")
+        left_ms = math.ceil((self._wait_until - now) * 1_000)
+        if left_ms <= 0:
+            return False
+        if any(mask & select.POLLERR for _, mask in self._room.poll(left_ms)):
+            self._read_errors()  # Errors end the wait too: they are not what was waited for.
+        return True
 
     def _lost(self, datagrams: list[bytes], error: OSError) -> None:
         self.traffic.datagrams_sent -= len(datagrams)

@@ -30,6 +30,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The name of this run in the trace."""
     load: float = 0
     """Submit this many messages a second."""
+    bursts: bool = False
+    """Many at once now and then, at the same rate on average."""
     seed: int | None = None
     """Makes the load the same every time."""
     json: bool = False

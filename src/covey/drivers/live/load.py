@@ -18,16 +18,21 @@ LARGE_BUNDLES: Final = 2.5
 """A large message travels in fragments."""
 LARGE_SHARE: Final = 0.01
 UNRELIABLE_BYTES_MAX: Final = 400
+BURSTS: Final = (1, 1, 1, 1, 1, 3, 3, 10, 10, 40)
+"""How many are submitted at once, where bursts are asked for."""
 DUE_MAX: Final = 50
-"""After a pause, no more than this is made up for."""
+"""After a pause, no more than about this is made up for."""
 
 
 class Load:
     """Submissions at a steady average rate, until `stop`."""
 
-    def __init__(self, rate_per_second: float, seed: int, start_us: int, bundle_bytes: int) -> None:
+    def __init__(
+        self, rate_per_second: float, seed: int, start_us: int, bundle_bytes: int, bursts: bool = False
+    ) -> None:
         self._large_bytes = int(LARGE_BUNDLES * bundle_bytes)
         self._random = Random(seed)
+        self._bursts = BURSTS if bursts else (1,)
         self._mean_us = 1_000_000 / rate_per_second
         self._next_seq = [1] * SESSIONS
         self._next_us: int | None = start_us
@@ -41,11 +46,12 @@ class Load:
     def due(self, now_us: int) -> list[Submit]:
         submissions: list[Submit] = []
         while self._next_us is not None and self._next_us <= now_us:
-            if len(submissions) == DUE_MAX:
+            if len(submissions) >= DUE_MAX:
                 self._next_us = now_us
                 break
-            submissions.append(self._submission())
-            self._next_us += 1 + int(self._random.expovariate(1 / self._mean_us))
+            size = self._random.choice(self._bursts)
+            submissions += [self._submission() for _ in range(size)]
+            self._next_us += 1 + int(self._random.expovariate(1 / (size * self._mean_us)))
         return submissions
 
     def _submission(self) -> Submit:

@@ -35,7 +35,9 @@ from .soak_programs import Programs
 
 PORT = 4_801
 CONVERGE_S = 60.0
-LOAD_PER_S = 4.0
+LOAD_PER_S = 50.0
+"""Submissions of each daemon, in bursts of up to forty: enough that visits of the token are full and windows close."""
+PATH = NetPath(delay_ms=1.0, jitter_ms=1.0)
 TABLES = ("verdicts", "of_daemons")
 SETTINGS = """
 [settings]
@@ -193,8 +195,9 @@ class Soak:
         return "heal"
 
     def _set_loss(self, loss: float) -> str:
+        """Who was parted stays parted."""
         if self.net is not None:
-            self.net.set_all(NetPath(loss=loss, delay_ms=1.0, jitter_ms=1.0))
+            self.net.vary(loss=loss)
         return f"loss {loss:.0%}"
 
 
@@ -204,7 +207,7 @@ def run_soak(
     started = time.monotonic()
     with ExitStack() as stack:
         unavailable = FaultNet.unavailable()
-        net = None if unavailable else stack.enter_context(FaultNet(daemons, seed))
+        net = None if unavailable else stack.enter_context(FaultNet(daemons, seed, PATH))
         soak = _soak(stack, net, daemons, programs, seed, directory)
         soak.run(seconds, say)
         say("all trouble ends")
@@ -228,7 +231,7 @@ def run_soak(
 
 def _soak(stack: ExitStack, net: FaultNet | None, daemons: int, programs: int, seed: int, directory: Path) -> Soak:
     places = _places(net, daemons)
-    made = LocalCluster(directory, run=f"soak-{seed}", load=LOAD_PER_S, seed=seed, places=places)
+    made = LocalCluster(directory, run=f"soak-{seed}", load=LOAD_PER_S, bursts=True, seed=seed, places=places)
     made.file.write_text(made.file.read_text() + SETTINGS)
     cluster = stack.enter_context(made)
     clients = stack.enter_context(Programs(cluster, programs, seed=seed))

@@ -37,7 +37,7 @@ def check_cluster(cluster: Cluster, allow_unsealed: bool = False) -> None:
 
 
 def address_of(daemon: DaemonConfig, allow_unsealed: bool) -> Address:
-    host = "127.0.0.1" if daemon.host == "localhost" else daemon.host
+    host, port = daemon.address
     if ipv4(host) is None:
         raise ConfigError(f"daemon {daemon.name!r} has host {daemon.host!r}: write an IPv4 address")
     if not is_loopback(host) and not allow_unsealed:
@@ -45,9 +45,9 @@ def address_of(daemon: DaemonConfig, allow_unsealed: bool) -> Address:
             f"daemon {daemon.name!r} has host {daemon.host!r}, but datagrams are not sealed yet, and only loopback "
             "is safe without: write 127.0.0.1, or `allow_unsealed = true` on a network you trust"
         )
-    if not 0 < daemon.port < 65_536:
-        raise ConfigError(f"daemon {daemon.name!r} has port {daemon.port}: write a free one, 1024 to 65535")
-    return host, daemon.port
+    if not 0 < port < 65_536:
+        raise ConfigError(f"daemon {daemon.name!r} has port {port}: write a free one, 1024 to 65535")
+    return host, port
 
 
 def bound(daemon: DaemonConfig, address: Address) -> socket.socket:

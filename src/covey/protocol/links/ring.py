@@ -26,6 +26,9 @@ from covey.protocol.wire.frames import Chunk, Data, Floor, Hurry, Parked, Token
 
 from .floors import NOBODY, TwoVisits, visit
 
+COUNT_MAX = 1 << 32
+"""What a token counts of itself stays far below; it grows with each visit, and must stay a number of the wire."""
+
 
 class Visit(msgspec.Struct):
     """What the engine brings to a turn: its own progress, and the packets it wants to send."""
@@ -69,14 +72,16 @@ class Ring:
 
     # --- packets
 
-    def on_data(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...]:
-        """The chunks of a packet not seen before."""
+    def on_data(self, frame: Data, datagram: bytes, deadlines: DeadlineTable) -> tuple[Chunk, ...]:
+        """The chunks of a packet not seen before. One sent under a later token shows that ours has arrived."""
         if frame.packet_seq > self.have_to + 2 * self._settings.ring_packets_unstable:
-            self._count.add("packet dropped: beyond the window")
+            self._count.drop("packet dropped: beyond the window")
             return ()
         if frame.packet_seq <= self.have_to or frame.packet_seq in self._store:
-            self._count.add("packet dropped: duplicate")
+            self._count.drop("packet dropped: duplicate")
             return ()
+        if frame.turn >= self.number and self.holding is None:
+            deadlines.clear(Deadline.TOKEN_RESEND)
         self._keep(frame.packet_seq, datagram)
         return frame.chunks
 
@@ -95,10 +100,10 @@ class Ring:
     def accept(self, token: Token, now_us: int, deadlines: DeadlineTable) -> bool:
         """Whether this token is ours to handle: neither a repetition nor one we hold."""
         if token.number <= self.number:
-            self._count.add("token dropped: duplicate")
+            self._count.drop("token dropped: duplicate")
             return False
-        if token.packet_seq - self.have_to > 2 * self._settings.ring_packets_unstable or token.stamp >= INFINITE:
-            self._count.add("token dropped: impossible")
+        if not self._is_possible(token):
+            self._count.drop("token dropped: impossible")
             return False
         if self._passed_us:
             self._rotation_us += (now_us - self._passed_us - self._rotation_us) // 4
@@ -106,6 +111,16 @@ class Ring:
         self.holding = token
         deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
         return True
+
+    def _is_possible(self, token: Token) -> bool:
+        """It passes everybody in turn, so it is no further ahead than one rotation; and within what windows allow."""
+        return (
+            token.number <= self.number + 1 + len(self._others)
+            and token.packet_seq - self.have_to <= 2 * self._settings.ring_packets_unstable
+            and token.stamp < INFINITE
+            and max(token.flow, token.idle) < COUNT_MAX
+            and len(token.requests) <= self._settings.retransmit_requests_max
+        )
 
     def on_duplicate(self, token: Token) -> list[Send]:
         """Our predecessor repeats a token that we hold parked: tell it so."""
@@ -222,11 +237,6 @@ class Ring:
 
     # --- signs of the token
 
-    def on_turn_seen(self, turn: int, deadlines: DeadlineTable) -> None:
-        """A packet sent under a later token shows that ours has arrived."""
-        if turn >= self.number and self.holding is None:
-            deadlines.clear(Deadline.TOKEN_RESEND)
-
     def on_parked(self, frame: Parked, deadlines: DeadlineTable) -> None:
         if frame.number >= self.number and self.holding is None:
             deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
@@ -251,6 +261,7 @@ class Ring:
         return {
             "token": self.number,
             "token_is_here": self.holding is not None,
+            "packets_received": self.have_to,
             "packets_kept": len(self._store),
             "packets_unstable_max": self._settings.ring_packets_unstable,
         }

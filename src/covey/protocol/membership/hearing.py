@@ -92,13 +92,11 @@ class Hearing:
 
     def on_alive(self, sender: Life, alive: Alive, now_us: int) -> News:
         peer = self.peers.get(sender.rank)
-        if peer is not None and peer.life != sender and self._is_older_life(sender, peer, now_us):
+        if self.is_stale(sender, alive, now_us):
             return News.STALE
         if peer is not None and peer.life != sender and self._must_prove(sender, alive, now_us):
             return News.UNPROVEN
         if peer is not None and peer.life == sender:
-            if alive.number <= peer.alive.number:
-                return News.STALE
             peer.alive, peer.heard_us, peer.gone = alive, now_us, None
             news = News.FRESH
         else:
@@ -109,9 +107,17 @@ class Hearing:
         self._forgive(sender, now_us)
         return news
 
-    def _is_older_life(self, sender: Life, peer: Peer, now_us: int) -> bool:
-        """A lower boot id is a delayed word of an earlier life, unless the later one has long fallen silent."""
-        return sender.boot < peer.life.boot and now_us - peer.heard_us <= self._timeout_us(sender.rank)
+    def is_stale(self, sender: Life, alive: Alive, now_us: int) -> bool:
+        """A lower boot id or number is a delayed word, unless what came after it has long fallen silent.
+
+        So a word that nobody said, with a number above all others, shuts its supposed sender out for one timeout only.
+        """
+        peer = self.peers.get(sender.rank)
+        if peer is None or now_us - peer.heard_us > self._timeout_us(sender.rank):
+            return False
+        if peer.life != sender:
+            return sender.boot < peer.life.boot
+        return alive.number <= peer.alive.number
 
     def _must_prove(self, sender: Life, alive: Alive, now_us: int) -> bool:
         """A stray or forged word must not displace a life that we hear both ways: the new one echoes a number first."""

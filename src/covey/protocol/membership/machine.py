@@ -32,6 +32,9 @@ ATTEMPT_TIMEOUTS_MAX = 50
 COUNTER_AHEAD_MAX = 1 << 32
 """Counters start at the seconds of the clock and grow by one with each attempt: none is further ahead than this."""
 
+WARN_EVERY_US = 60_000_000
+"""A warning about a daemon is not said again sooner: who forges its words must not fill our log."""
+
 FAR_AHEAD = "its clock is far ahead of ours; set the wrong one right, and restart its daemon"
 
 
@@ -66,6 +69,7 @@ class Machine:
         self._installed_us = -(1 << 60)
         self._attempt_us = 0
         self._far_ahead: dict[int, Life] = {}
+        self._warned_us: dict[int, int] = {}
         self._everyone = tuple(r for r in range(len(kit.cluster.daemons)) if r != kit.me.rank)
 
     # --- beginning, loss, success
@@ -164,23 +168,24 @@ class Machine:
     # --- frames
 
     def on_alive(self, sender: Life, alive: Alive, now_us: int) -> list[Effect]:
+        if self.hearing.is_stale(sender, alive, now_us):
+            self.kit.count.drop("ALIVE dropped: overtaken")
+            return []
         if self.kit.clock.is_far_ahead(alive.clock, now_us):
-            return self._keep_out(sender)
+            return self._keep_out(sender, now_us)
         if self._is_far(max(alive.counter, alive.promised.counter, alive.view.counter)):
-            self.kit.count.add("ALIVE dropped: its counter is far ahead")
+            self.kit.count.drop("ALIVE dropped: its counter is far ahead")
             return []
         self._far_ahead.pop(sender.rank, None)
-        self.kit.clock.see(alive.clock - 1)
         previous = self.hearing.peers.get(sender.rank)
         was_two_way = self.hearing.two_way(sender.rank, now_us)
         news = self.hearing.on_alive(sender, alive, now_us)
-        if news is News.STALE:
-            self.kit.count.add("ALIVE dropped: overtaken")
-            return []
+        assert news is not News.STALE
         if news is News.UNPROVEN:
-            self.kit.count.add("ALIVE dropped: of an unproven life")
+            self.kit.count.drop("ALIVE dropped: of an unproven life")
             self._say_alive_soon(now_us)
             return []
+        self.kit.clock.see(alive.clock - 1)
         self.counter = max(self.counter, alive.counter)
         if news is News.NEW_LIFE and previous is not None:
             self.kit.count.add("restart seen")
@@ -190,12 +195,13 @@ class Machine:
         self._hasten(now_us)
         return effects
 
-    def _keep_out(self, sender: Life) -> list[Effect]:
+    def _keep_out(self, sender: Life, now_us: int) -> list[Effect]:
         """A clock far ahead would drag ours along for good: its daemon stays outside our views (rule R1)."""
-        self.kit.count.add("ALIVE dropped: its clock is far ahead")
-        if self._far_ahead.get(sender.rank) == sender:
-            return []
+        self.kit.count.drop("ALIVE dropped: its clock is far ahead")
         self._far_ahead[sender.rank] = sender
+        if now_us < self._warned_us.get(sender.rank, now_us - WARN_EVERY_US) + WARN_EVERY_US:
+            return []
+        self._warned_us[sender.rank] = now_us
         return [Notice(f"{self.kit.name(sender.rank)} stays outside: {FAR_AHEAD}")]
 
     def strangers(self, now_us: int) -> list[str]:
@@ -242,7 +248,7 @@ class Machine:
                 return self.lost(Reason.PEER_RESTARTED, self.kit.name(sender.rank), now_us)
             return []
         if alive.promised < current.ballot:
-            self.kit.count.add("ALIVE dropped: not yet in our attempt")
+            self.kit.count.drop("ALIVE dropped: not yet in our attempt")
             return []
         arriving = STATES[alive.state] in (State.STATETRANS, State.EVS)
         if alive.promised == current.ballot and (alive.active or arriving):
@@ -276,14 +282,14 @@ class Machine:
         if frame.attempt == self.promised:
             return []  # A repetition: our STATETRANS answers it.
         if frame.attempt.counter <= self.promised.counter:
-            self.kit.count.add("older attempt dropped")
+            self.kit.count.drop("older attempt dropped")
             refusal = Refuse(frame.attempt, max(self.counter, self.promised.counter))
             return [self._send((sender.rank,), refusal)]
         if self._is_far(frame.attempt.counter):
-            self.kit.count.add("proposal dropped: its counter is far ahead")
+            self.kit.count.drop("proposal dropped: its counter is far ahead")
             return []
         if frame.attempt[1:] != sender or self.kit.me not in frame.members or not self._knows(frame.members):
-            self.kit.count.add("proposal dropped: not for this life")
+            self.kit.count.drop("proposal dropped: not for this life")
             return []
         return self._promise(Attempt(frame.attempt, frame.members), Reason.PROMISED, now_us)
 
@@ -295,7 +301,7 @@ class Machine:
     def on_refuse(self, sender: Life, frame: Refuse, now_us: int) -> list[Effect]:
         ours = self.attempt is not None and self.attempt.ballot == frame.attempt and sender in self.attempt.members
         if not ours or self._is_far(frame.counter):
-            self.kit.count.add("refusal dropped: not of our attempt")
+            self.kit.count.drop("refusal dropped: not of our attempt")
             return []
         self.counter = max(self.counter, frame.counter)
         return self.lost(Reason.ATTEMPT_REFUSED, "", now_us)
@@ -307,7 +313,7 @@ class Machine:
     def on_goodbye(self, sender: Life, now_us: int) -> list[Effect]:
         """A member leaves in good order: the lowest of the others proposes the view without it at once."""
         if not self.hearing.hint_gone(sender, Reason.PEER_GOODBYE):
-            self.kit.count.add("goodbye dropped: of a life we do not know")
+            self.kit.count.drop("goodbye dropped: of a life we do not know")
             return []
         self.kit.count.add("goodbye heard")
         if self.attempt is not None and sender in self.attempt.members:

@@ -59,7 +59,7 @@ class Order:
         """Take a new bundle; returns what it allows to be delivered ahead of the order."""
         log = self.logs.get(bundle.site)
         if self.frozen or log is None or not log.add(bundle):
-            self._count.add("bundle dropped: known or too late")
+            self._count.drop("bundle dropped: known or too late")
             return []
         if not self._enter(bundle) or not may_come_early(bundle):
             return []
@@ -177,7 +177,7 @@ class Order:
     def _enter(self, bundle: Bundle) -> bool:
         """A bundle takes its place. A second one for the same place of its session never leaves the order."""
         if not self._session(bundle).hold(bundle):
-            self._count.add("bundle dropped: its place is taken")
+            self._count.drop("bundle dropped: its place is taken")
             bundle.passed = True
             return False
         heappush(self._heap, (bundle.stamp, bundle.site, bundle.number))

@@ -55,7 +55,7 @@ class Reassembly:
         if chunk.pieces == 1:
             return read_bundle(memoryview(_joined(chunk)))
         if self._pieces >= self._pieces_max:
-            self._count.add("piece dropped: too many incomplete bundles")
+            self._count.drop("piece dropped: too many incomplete bundles")
             return None
         parts = self._parts.setdefault((chunk.site, chunk.number), {})
         self._pieces += chunk.piece not in parts

@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from covey.errors import FrameError
-from covey.ids import Ballot, Life
+from covey.config import COUNT_MAX
+from covey.errors import FrameError, OutsiderError
+from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.values import Bundle, Kind, Payload, Service
 
 from .frames import (
@@ -115,6 +116,7 @@ class Codec:
             raise self._stranger(data)
         try:
             kind, rank, boot = _SENDER.unpack_from(data, len(self._prefix))
+            _check_number(boot)
             return Header(Life(rank, boot), _body(kind, memoryview(data)[len(self._prefix) + _SENDER.size :]))
         except (struct.error, msgspec.DecodeError, ValueError, RecursionError) as error:
             raise FrameError("malformed frame", str(error)) from None
@@ -127,13 +129,16 @@ class Codec:
         if not data.startswith(MAGIC) or len(data) < 12:
             return FrameError("not a covey datagram")
         if data[2] != VERSION:
-            return FrameError("another version", f"version {data[2]}, ours is {VERSION}")
+            remedy = "run the same version of Covey on every host"
+            return OutsiderError("another version", f"it has {data[2]}, we have {VERSION}", remedy)
         length = data[11]
         name = data[12 : 12 + length].decode(errors="replace")
-        if name != self._cluster:
-            return FrameError("another cluster", repr(name))
         rank = int.from_bytes(data[13 + length : 15 + length], "little")
-        return FrameError("another configuration", f"daemon number {rank} of cluster {name!r}")
+        if name != self._cluster:
+            remedy = "two clusters share a port: give each daemon a port of its own"
+            return OutsiderError("another cluster", f"daemon number {rank} of {name[:40]!r}", remedy)
+        detail = f"daemon number {rank} of its list, which differs from ours or has other settings"
+        return OutsiderError("another configuration", detail, "give it the same covey.toml, and restart it", rank)
 
 
 def _body(kind: int, body: memoryview) -> Frame:
@@ -188,14 +193,29 @@ def _read_bundle(body: memoryview) -> tuple[Bundle, int]:
         (size,) = _LENGTH.unpack_from(body, at)
         names.append(str(body[at + 2 : at + 2 + size], "utf-8"))
         at += 2 + size
-    if at + length > len(body) or not 0 <= fragment < fragments or count < 1:
+    if at + length > len(body) or not 0 <= fragment < fragments or not 1 <= count <= COUNT_MAX:
         raise FrameError("malformed bundle", f"number {number} of site {site}")
-    if service >= len(_SERVICES) or kind >= len(_KINDS):
-        raise FrameError("malformed bundle", f"service {service}, kind {kind}")
+    _check_number(session_seq + count)
+    if service >= len(_SERVICES) or kind >= len(_KINDS) or not _fits(kind, service, fragments, groups):
+        raise FrameError("malformed bundle", f"service {service}, kind {kind}, {groups} groups")
     return Bundle(
         site, number, stamp, Life(rank, boot), session, session_seq, count, place, _SERVICES[service], fragment,
         fragments, tuple(names), body[at : at + length], _KINDS[kind], flags,
     ), at + length  # fmt: skip
+
+
+def _check_number(number: int) -> None:
+    """The same bound as in control frames: whatever is taken can be sent on, and written down."""
+    if number >= INFINITE:
+        raise ValueError(f"{number} is more than any number")
+
+
+def _fits(kind: int, service: int, fragments: int, groups: int) -> bool:
+    """What a daemon says of its sessions is agreed and in one piece; a join or leave is about one group."""
+    if kind <= Kind.MESSAGES:
+        return True
+    one_group = groups == 1 or kind not in (Kind.JOIN, Kind.LEAVE)
+    return service == Service.AGREED and fragments == 1 and one_group
 
 
 def _read_bundles(body: memoryview, count: int) -> tuple[Bundle, ...]:

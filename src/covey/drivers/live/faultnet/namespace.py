@@ -37,6 +37,7 @@ _OWN_NAMESPACE: Final = "/proc/thread-self/ns/net"
 _CLONE_NEWNET: Final = 0x40000000
 _TUNSETIFF: Final = 0x400454CA
 _IFF_TUN_WITHOUT_HEADER: Final = 0x0001 | 0x1000
+_IFF_TAP_WITHOUT_HEADER: Final = 0x0002 | 0x1000
 _IFF_UP: Final = 0x0001
 _SIOCSIFFLAGS: Final = 0x8914
 _SIOCSIFADDR: Final = 0x8916
@@ -80,12 +81,16 @@ def _try() -> None:
         os.close(descriptor)
 
 
-def make_host(host: int, mtu: int) -> tuple[int, int]:
-    """A new namespace, and its TUN device, ready to use. The calling thread is inside afterwards."""
+def make_host(host: int, mtu: int, ethernet: bool = False) -> tuple[int, int]:
+    """A new namespace, and its TUN device, ready to use. The calling thread is inside afterwards.
+
+    With `ethernet` the device carries frames: packets wait in the host until it has learnt its neighbour's address.
+    """
     _check(_libc.unshare(_CLONE_NEWNET), "unshare")
     device = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        fcntl.ioctl(device, _TUNSETIFF, _request(DEVICE, struct.pack("=H", _IFF_TUN_WITHOUT_HEADER)))
+        kind = _IFF_TAP_WITHOUT_HEADER if ethernet else _IFF_TUN_WITHOUT_HEADER
+        fcntl.ioctl(device, _TUNSETIFF, _request(DEVICE, struct.pack("=H", kind)))
         _configure(host, mtu)
         return own_namespace(), device
     except OSError:

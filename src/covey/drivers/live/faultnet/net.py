@@ -108,6 +108,10 @@ class FaultNet:
         """The same path for every pair, whatever was set before."""
         self._change(dict.fromkeys(self._paths, path))
 
+    def vary(self, **options: float) -> None:
+        """These options of every path become the same; all others, and every cut, stay as they are."""
+        self._change({pair: replace(path, **options) for pair, path in self._paths.items()})
+
     def cut(self, source: int, to: int) -> None:
         self._check(source, to)
         self._cut([(source, to)], True)

@@ -1,0 +1,66 @@
+"""What the fuzzer makes is wrong, and a daemon can tell: nothing of it changes a view, an order or a delivery."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from covey.config import Settings, digest, one_site
+from covey.drivers.live.forgery import Facts
+from covey.drivers.live.fuzz import Fuzzer, facts_of
+from covey.errors import FrameError
+from covey.protocol.inputs import Datagram
+from covey.protocol.values import Service
+from tests.unit.protocol.network import SECOND_US, TinyNetwork
+
+DATAGRAMS = 4_000
+BATCH = 20
+CLUSTER = one_site(3)
+DIGEST = digest(CLUSTER, Settings())
+
+
+def facts(network: TinyNetwork, rank: int) -> Facts:
+    engine = network.engines[rank]
+    return facts_of(CLUSTER, DIGEST, engine.snapshot(network.now), engine.kit.clock.now(network.now))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_view_at_work_takes_no_notice_of_wrong_datagrams(seed: int) -> None:
+    """Invariants are checked after every step."""
+    network, random = TinyNetwork(CLUSTER), Random(seed)
+    network.form_view()
+    network.run(SECOND_US)
+    view, outcomes = network.engines[0].machine.view, Counter[str]()
+    fuzzers = {rank: Fuzzer(facts(network, rank), random) for rank in network.engines}
+    for seq in range(1, DATAGRAMS // BATCH + 1):
+        rank = seq % 3
+        network.submit(rank, seq, b"%d" % seq, random.choice(list(Service)[1:]), session=rank)
+        network.run(random.choice((100, 300, 5_000)))
+        fuzzers[rank].learn(facts(network, rank))
+        network.give(rank, *(Datagram(fuzzers[rank].datagram(), ("192.0.2.7", 9), unlisted=True) for _ in range(BATCH)))
+    network.run(SECOND_US)
+    for engine in network.engines.values():
+        assert engine.machine.view == view
+        outcomes.update(engine.outcomes_unlisted)
+    sent = [b"%d" % seq for seq in range(1, DATAGRAMS // BATCH + 1)]
+    assert all(sorted(network.payloads(rank)) == sorted(sent) for rank in network.engines)
+    assert outcomes.total() == DATAGRAMS
+    assert outcomes["accepted"] < DATAGRAMS / 5
+    assert len(outcomes) > 20, "reasons of every kind, not only of the codec"
+
+
+def test_what_passes_the_codec_can_be_sent_on() -> None:
+    network = TinyNetwork(CLUSTER)
+    network.form_view()
+    codec, fuzzer = network.engines[1].kit.codec, Fuzzer(facts(network, 1), Random(9))
+    passed = 0
+    for _ in range(10_000):
+        try:
+            frame = codec.decode(fuzzer.datagram()).frame
+        except FrameError:
+            continue
+        passed += 1
+        assert codec.decode(codec.encode(frame)).frame == frame
+    assert passed > 1_000
