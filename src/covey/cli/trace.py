@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from covey.cli.trace_check import check
 from covey.trace.cat import read_trace, select, to_json_line
 from covey.trace.errors import TraceError
 
@@ -31,7 +32,10 @@ class Level(StrEnum):
 
 @app.callback()
 def trace() -> None:
-    """Look at recorded event traces."""  # A callback keeps `cat` a command of its own while it is the only one.
+    """Look at recorded event traces."""
+
+
+app.command()(check)
 
 
 @app.command()

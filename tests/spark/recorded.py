@@ -1,0 +1,58 @@
+"""Traces of the real protocol in simulation: good ones, and one for each planted bug.
+
+A mutant is run on the seed where it is known to be caught, recorded beside it below; where that seed no longer does,
+the next ones are tried.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import msgspec
+
+from covey.drivers.simulation.checkers import check
+from covey.drivers.simulation.options import Asked
+from covey.drivers.simulation.run import play
+from covey.trace.record import Row
+from tests.simulation.client_mutants import CLIENT_MUTANTS
+from tests.simulation.mutants import COMPANIONS, MUTANTS, Mutant
+
+Rows = list[Row]
+
+SEEDS_TRIED = 50
+GOOD_SEEDS = (3, 11, 24)
+
+
+def good_runs() -> dict[str, Rows]:
+    return {f"seed-{seed}": _played(seed, Asked(clients=6), []) for seed in GOOD_SEEDS}
+
+
+def mutated_runs() -> dict[str, Rows]:
+    found: dict[str, Rows] = {}
+    for name, mutant in MUTANTS.items():
+        companion = COMPANIONS.get(name)
+        found[name] = _hunted(name, mutant, [*([companion] if companion else [])], Asked(clients=0))
+    for name, mutant in CLIENT_MUTANTS.items():
+        found[name] = _hunted(name, mutant, [], Asked(clients=8))
+    return found
+
+
+def _hunted(name: str, mutant: Mutant, companions: list[Mutant], asked: Asked) -> Rows:
+    for seed in range(mutant.first_seed, mutant.first_seed + SEEDS_TRIED):
+        try:
+            rows = _played(seed, asked, [mutant, *companions])
+        except Exception:  # noqa: BLE001, S112 - dying of a bug is not being caught by a guarantee
+            continue
+        verdicts = {verdict.guarantee: verdict for verdict in check(rows)}
+        if verdicts[mutant.guarantee].violations:
+            return [msgspec.structs.replace(row, run=name) for row in rows]
+    raise AssertionError(f"no seed shows that {mutant.what}")
+
+
+def _played(seed: int, asked: Asked, planted: list[Mutant]) -> Rows:
+    rows: Rows = []
+    with ExitStack() as stack:
+        for mutant in planted:
+            stack.enter_context(mutant.applied())
+        play(seed, asked, rows.append, invariants=False)
+    return rows
