@@ -41,7 +41,7 @@ def _hunted(name: str, mutant: Mutant, companions: list[Mutant], asked: Asked) -
     for seed in range(mutant.first_seed, mutant.first_seed + SEEDS_TRIED):
         try:
             rows = _played(seed, asked, [mutant, *companions])
-        except Exception:  # noqa: BLE001, S112 - dying of a bug is not being caught by a guarantee
+        except Exception:  # noqa: BLE001 - dying of a bug is not being caught by a guarantee
             continue
         verdicts = {verdict.guarantee: verdict for verdict in check(rows)}
         if verdicts[mutant.guarantee].violations:

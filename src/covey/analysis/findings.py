@@ -74,17 +74,14 @@ def tested(rows: DataFrame, guarantee: Guarantee) -> DataFrame:
     ]
     found = rows.groupBy("run", "level").agg(F.array(*counts).alias("counts"))
     found = found.select("run", "level", F.explode("counts").alias("one")).where(F.col("one.premises") > 0)
-    nothing = {
-        name: F.lit(None).cast("string").alias(name) for name in ("group", "view", "process", "message", "detail")
-    }
-    return found.select(
-        F.col("one.guarantee").alias("guarantee"),
-        "run",
-        "level",
-        *nothing.values(),
-        F.array().cast(EVIDENCE_TYPE).alias("evidence"),
-        F.col("one.premises").alias("premises"),
-    )
+    return counted(found.select("one.guarantee", "run", "level", "one.premises"))
+
+
+def counted(premises: DataFrame) -> DataFrame:
+    """Premises that were counted otherwise, as findings: from guarantee, run, level, premises."""
+    nothing = [F.lit(None).cast("string").alias(name) for name in ("group", "view", "process", "message", "detail")]
+    evidence = F.array().cast(EVIDENCE_TYPE).alias("evidence")
+    return premises.select("guarantee", "run", "level", *nothing, evidence, "premises")
 
 
 def union(findings: Sequence[DataFrame]) -> DataFrame:

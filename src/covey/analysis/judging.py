@@ -14,15 +14,19 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from covey.analysis.checks import FAMILIES, causal
-from covey.analysis.findings import union
-from covey.analysis.tables.build import Keep, Tables, build
+from covey.analysis.checks import FAMILIES, causal, screen
+from covey.analysis.checks.cohorts import signals as check_signals
+from covey.analysis.checks.liveness import check as check_liveness
+from covey.analysis.checks.views import of_views as check_views
+from covey.analysis.findings import counted, union
+from covey.analysis.tables.build import Keep, Tables, ViewTables, build, build_views
 from covey.analysis.tables.columns import RELIABLE, UNRELIABLE, ordered
 from covey.analysis.tables.lives import gaps_in
 
@@ -95,9 +99,40 @@ def judge(
         keep = _keeper(spark, directory, small, progress)
         trace = trace.coalesce(1) if small else trace
         gaps = [_gap(row.asDict()) for row in gaps_in(trace.where(F.col("level").isin("S", "C"))).collect()]
-        findings = keep("findings", find(build(trace, keep), keep, progress))
+        found, rest = ([], trace) if small else screened(trace, keep)
+        if rest is not None:
+            found.append(find(build(rest, keep), keep, progress))
+        findings = keep("findings", union(found))
         progress("adding up")
         return Judgement(_verdicts(findings), _violations(findings, kept), gaps)
+
+
+def screened(trace: DataFrame, keep: Keep) -> tuple[list[DataFrame], DataFrame | None]:
+    """Findings on the runs that one cheap pass proves good, and the rows of the others; None if there are none."""
+    control = trace.where((F.col("level") == "S") & ~F.col("event").isin("send", "deliver"))
+    views = build_views(control, lambda name, frame: keep(f"screen-{name}", frame))
+    stays, messages = screen.stays_to_compare(views.stays), screen.narrow(trace)
+    counts = keep("screen-counts", screen.per_stay(messages, stays))
+    doubts = [
+        trace.where(F.col("level") != "S").select("run").distinct(),
+        screen.unproven_views(counts, stays),
+        screen.unproven_sessions(messages),
+        screen.unproven_lives(stays, views.lives),
+    ]
+    if not counts.where(F.col("early").isNotNull()).isEmpty():
+        doubts.append(screen.unproven_fifo(messages))
+    doubtful = keep("screen-doubtful", reduce(DataFrame.unionByName, doubts).distinct())
+    proven = counts.select("run").distinct().join(doubtful, "run", "left_anti")
+    found = [counted(screen.premises(counts, proven)), *_small(views, proven)]
+    every = trace.select("run").distinct().join(proven, "run", "left_anti")
+    rest = None if every.isEmpty() else trace.join(F.broadcast(every), "run", "left_semi")
+    return [keep(f"screen-found-{number}", one) for number, one in enumerate(found)], rest
+
+
+def _small(views: ViewTables, proven: DataFrame) -> list[DataFrame]:
+    """Views and rest of the proven runs."""
+    mine = ViewTables(**{name: frame.join(proven, "run", "left_semi") for name, frame in vars(views).items()})
+    return [check_views(mine), check_liveness(mine), check_signals(mine)]
 
 
 def find(tables: Tables, keep: Keep, progress: Progress = lambda _: None) -> DataFrame:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.findings import broken, listed, tested, text, union
-from covey.analysis.tables.build import Tables
+from covey.analysis.tables.build import Tables, ViewTables
 from covey.analysis.tables.columns import (
     CAUSAL,
     MEMBERSHIP,
@@ -33,7 +33,7 @@ COHORT = ["run", "level", "grp", "kind", "cohort"]
 
 def check(tables: Tables) -> DataFrame:
     members = members_of(tables)
-    return union([*_same_messages(tables, members), *_same_spans(tables, members), _signals(tables)])
+    return union([*_same_messages(tables, members), *_same_spans(tables, members), signals(tables)])
 
 
 def members_of(tables: Tables) -> DataFrame:
@@ -227,7 +227,7 @@ def _same_spans(tables: Tables, members: DataFrame) -> list[DataFrame]:
     return [violations, tested(due, labels)]
 
 
-def _signals(tables: Tables) -> DataFrame:
+def signals(tables: ViewTables) -> DataFrame:
     """S11: at most one signal a view."""
     signalled = tables.stays.where(F.col("signals") > 0)
     violations = broken(

@@ -18,16 +18,21 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.findings import broken, listed, tested, text, union
-from covey.analysis.tables.build import Tables
+from covey.analysis.tables.build import Tables, ViewTables
 from covey.analysis.tables.columns import PROCESS, is_client, ordered, whole
 
 VIEW = ["run", "level", "grp", "view"]
 
 
 def check(tables: Tables) -> DataFrame:
+    return union([of_views(tables), messages_in_view(tables)])
+
+
+def of_views(tables: ViewTables) -> DataFrame:
+    """All that does not need the messages."""
     return union(
         [
-            initial_view(tables),
+            signals_in_view(tables),
             self_inclusion(tables),
             monotonicity(tables),
             agreement(tables),
@@ -36,7 +41,7 @@ def check(tables: Tables) -> DataFrame:
     )
 
 
-def initial_view(tables: Tables) -> DataFrame:
+def signals_in_view(tables: ViewTables) -> DataFrame:
     """S1."""
     departed = tables.lives.select(*PROCESS, "departed_at")
     marks = tables.marks.where(F.col("event").isin("view", "transitional", "self_leave")).join(departed, PROCESS)
@@ -51,10 +56,11 @@ def initial_view(tables: Tables) -> DataFrame:
         view="current",
         evidence=[("process", "index")],
     )
-    return union([misnamed, _messages_in_view(tables), tested(marks.where(F.col("event") == "transitional"), "S1")])
+    return union([misnamed, tested(marks.where(F.col("event") == "transitional"), "S1")])
 
 
-def _messages_in_view(tables: Tables) -> DataFrame:
+def messages_in_view(tables: Tables) -> DataFrame:
+    """S1 for sends and deliveries."""
     stays = tables.stays.select(*PROCESS, "grp", "stay", F.col("view").alias("current"))
     placed = tables.inside.join(stays, [*PROCESS, "grp", "stay"], "left")
     here = F.when(is_client(), F.coalesce("current", F.lit(""))).otherwise(F.col("current"))
@@ -91,7 +97,7 @@ def _messages_in_view(tables: Tables) -> DataFrame:
     return union([violations, tested(found.where(addressed), "S1")])
 
 
-def self_inclusion(tables: Tables) -> DataFrame:
+def self_inclusion(tables: ViewTables) -> DataFrame:
     """S2."""
     wrong = tables.stays.where(~F.array_contains("members", F.col("process")))
     violations = broken(
@@ -104,7 +110,7 @@ def self_inclusion(tables: Tables) -> DataFrame:
     return union([violations, tested(tables.stays, "S2")])
 
 
-def monotonicity(tables: Tables) -> DataFrame:
+def monotonicity(tables: ViewTables) -> DataFrame:
     """S3."""
     order = ordered([*PROCESS, "grp"], "stay")
     earlier = F.lag(F.struct("stay", "view", "rank")).over(order)
@@ -130,7 +136,7 @@ def monotonicity(tables: Tables) -> DataFrame:
     return union([violations, tested(pairs, "S3")])
 
 
-def agreement(tables: Tables) -> DataFrame:
+def agreement(tables: ViewTables) -> DataFrame:
     """S4, and at level C the same as C3."""
     first = F.first(F.struct("process", "stay", "members", "rank")).over(ordered(VIEW, "process", "stay"))
     pairs = tables.stays.withColumn("first", first)
@@ -162,7 +168,7 @@ def agreement(tables: Tables) -> DataFrame:
     return union([violations, tested(pairs, labels)])
 
 
-def transitional_set(tables: Tables) -> DataFrame:
+def transitional_set(tables: ViewTables) -> DataFrame:
     """S5."""
     stays = _with_company(tables)
     alone = stays.where(F.col("previous").isNull() & (F.col("transitional") != F.array("process")))
@@ -195,7 +201,7 @@ def transitional_set(tables: Tables) -> DataFrame:
     )
 
 
-def _with_company(tables: Tables) -> DataFrame:
+def _with_company(tables: ViewTables) -> DataFrame:
     """With who else installed the view, who came from the same one, and whose daemons did so too."""
     daemons = tables.daemon_views.select(
         "run", "daemon", F.col("view").alias("daemon_view"), F.col("previous.view").alias("came_from")

@@ -21,13 +21,21 @@ Keep = Callable[[str, DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
-class Tables:
-    """What the checks look at. Every table has `run` and `level`, unless it is of one level alone."""
+class ViewTables:
+    """What the checks of views look at. Every table has `run` and `level`, unless it is of one level alone."""
 
     rows: DataFrame
     lives: DataFrame
     marks: DataFrame
     stays: DataFrame
+    # Of daemons, for the questions of clients.
+    daemon_views: DataFrame
+
+
+@dataclass(frozen=True)
+class Tables(ViewTables):
+    """What all checks look at."""
+
     traffic: DataFrame
     inside: DataFrame
     messages: DataFrame
@@ -35,7 +43,6 @@ class Tables:
     delivered: DataFrame
     held: DataFrame
     # Of daemons, for the questions of clients.
-    daemon_views: DataFrame
     passed: DataFrame
     # Of clients.
     memberships: DataFrame
@@ -44,37 +51,48 @@ class Tables:
     shares: DataFrame
 
 
-def build(trace: DataFrame, keep: Keep) -> Tables:
+def build_views(trace: DataFrame, keep: Keep) -> ViewTables:
     rows = trace.where(F.col("level").isin("S", "C")).withColumn("grp", F.coalesce("group", F.lit("")))
     each_life = keep("lives", lives.lives_of(rows))
     marks = keep("marks", stays.marks_of(rows))
     each_stay = keep("stays", stays.stays_of(marks))
+    return ViewTables(rows, each_life, marks, each_stay, keep("daemon_views", owed.daemon_views_of(each_stay)))
+
+
+def build(trace: DataFrame, keep: Keep) -> Tables:
+    views = build_views(trace, keep)
+    rows, each_life, marks, each_stay, daemon_views = (
+        views.rows,
+        views.lives,
+        views.marks,
+        views.stays,
+        views.daemon_views,
+    )
     messages_rows = traffic.traffic_of(rows)
     inside = keep("inside", traffic.inside_of(messages_rows, marks))
     messages = keep("messages", traffic.messages_of(messages_rows, inside))
     deliveries = keep("deliveries", traffic.deliveries_of(messages_rows, messages))
     delivered = traffic.delivered_of(deliveries)
     held = keep("held", traffic.held_of(deliveries, inside, each_stay))
-    daemon_views = keep("daemon_views", owed.daemon_views_of(each_stay))
     passed = keep("passed", owed.passed_of(deliveries, held))
     itineraries = keep("itineraries", owed.itineraries_of(rows, each_life, daemon_views))
     memberships = keep("memberships", owed.memberships_of(each_stay, each_life, itineraries))
     each_owed = keep("owed", owed.owed_of(memberships, itineraries, messages, passed))
     shares = keep("shares", owed.shares_of(messages, delivered, each_stay, each_owed))
     return Tables(
-        rows,
-        each_life,
-        marks,
-        each_stay,
-        messages_rows,
-        inside,
-        messages,
-        deliveries,
-        delivered,
-        held,
-        daemon_views,
-        passed,
-        memberships,
-        each_owed,
-        shares,
+        rows=rows,
+        lives=each_life,
+        marks=marks,
+        stays=each_stay,
+        daemon_views=daemon_views,
+        traffic=messages_rows,
+        inside=inside,
+        messages=messages,
+        deliveries=deliveries,
+        delivered=delivered,
+        held=held,
+        passed=passed,
+        memberships=memberships,
+        owed=each_owed,
+        shares=shares,
     )
