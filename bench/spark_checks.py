@@ -3,7 +3,7 @@
     python bench/spark_checks.py DIR [--engine spark|duckdb] [--memory 6g]
 
 Spark: `judge`, everything included but the start of the session: counting, gaps, screening, views, rest, verdicts.
-DuckDB: the conditions of checks/screen.py (integrity, duplicates, virtual synchrony, safe, agreed, causal, fifo) as SQL.
+DuckDB: the conditions of checks/screen.py as SQL (integrity, duplicates, virtual synchrony, safe, agreed, fifo).
 """
 
 from __future__ import annotations

@@ -55,6 +55,52 @@ def _pick(rows: Rows, chance: random.Random, *events: str) -> int:
     return chance.choice(fitting) if fitting else chance.randrange(len(rows))
 
 
+def _lost_of(service: str) -> Damage:
+    """A delivery of this service is lost, at a client if there is one."""
+
+    def damage(rows: Rows, chance: random.Random) -> Rows:
+        fitting = [at for at, row in enumerate(rows) if (row.event, row.service) == ("deliver", service)]
+        of_clients = [at for at in fitting if rows[at].level == "C"]
+        if fitting:
+            del rows[chance.choice(of_clients or fitting)]
+        return rows
+
+    return damage
+
+
+def _repeated_unreliable(rows: Rows, chance: random.Random) -> Rows:
+    fitting = [at for at, row in enumerate(rows) if (row.event, row.service) == ("deliver", "unreliable")]
+    of_clients = [at for at in fitting if rows[at].level == "C"]
+    if fitting:
+        at = chance.choice(of_clients or fitting)
+        rows.insert(at + 1, rows[at])
+    return rows
+
+
+def _overtaking(rows: Rows, chance: random.Random) -> Rows:
+    """A fifo delivery comes before the last causal, agreed or safe one of its session, where there is one."""
+    pairs = [
+        (at, late)
+        for at, early in enumerate(rows)
+        for late in range(at + 1, len(rows))
+        if early.event == rows[late].event == "deliver"
+        and (early.process, early.sender) == (rows[late].process, rows[late].sender)
+        and (early.level, rows[late].service) == (rows[late].level, "fifo")
+        and early.service in SERVICES[3:]
+    ]
+    of_clients = [pair for pair in pairs if rows[pair[0]].level == "C"]
+    if pairs:
+        at, late = chance.choice(of_clients or pairs)
+        rows.insert(at, rows.pop(late))
+    return rows
+
+
+def _earlier_session(row: Row, rows: Rows, chance: random.Random) -> tuple[str, ...]:
+    """One more member: another session of one that is there."""
+    names = [name for name in row.members if "." in name]
+    return tuple(sorted([*row.members, f"{chance.choice(names)}9"])) if names else row.members
+
+
 def _lost(*events: str) -> Damage:
     def damage(rows: Rows, chance: random.Random) -> Rows:
         del rows[_pick(rows, chance, *events)]
@@ -126,6 +172,12 @@ def _more(row: Row, rows: Rows, names: tuple[str, ...], chance: random.Random) -
 
 DAMAGES: dict[str, Damage] = {
     "lost delivery": _lost("deliver", "discard"),
+    "lost safe delivery": _lost_of("safe"),
+    "lost fifo delivery": _lost_of("fifo"),
+    "lost reliable delivery": _lost_of("reliable"),
+    "fifo too early": _overtaking,
+    "unreliable repeated": _repeated_unreliable,
+    "a name twice": _told(("view",), lambda row, rows, chance: {"members": _earlier_session(row, rows, chance)}),
     "lost send": _lost("send"),
     "lost view": _lost("view"),
     "lost signal": _lost("transitional"),
