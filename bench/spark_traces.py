@@ -31,7 +31,7 @@ def main() -> None:
     asked.directory.mkdir(parents=True, exist_ok=True)
     members = [f"d{number:02}:1" for number in range(asked.members)]
     views = max(1, asked.rows // asked.rows_a_view)
-    messages = asked.rows // asked.members // views
+    messages = asked.rows // asked.members // views // asked.members * asked.members
     for number, process in enumerate(members):
         path = asked.directory / f"{process.partition(':')[0]}.parquet"
         with pq.ParquetWriter(path, ARROW_SCHEMA, compression="zstd") as writer:

@@ -19,7 +19,7 @@ from covey.trace.record import Row
 from tests.spark.corpus import corpus
 from tests.spark.recorded import good_runs, mutated_runs
 
-SEEDS = range(40)
+SEEDS = range(32)
 
 Rows = list[Row]
 

@@ -32,7 +32,7 @@ from covey.analysis.tables.lives import gaps_in
 
 VIOLATIONS_KEPT: Final = 20
 # Below this many rows, making code and shuffling take longer than the work itself.
-ROWS_SMALL: Final = 400_000
+ROWS_SMALL: Final = 600_000
 SMALL_SETTINGS: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
