@@ -15,7 +15,10 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## Watch real daemons survive a kill, a stop and restarts, and check every promise
-	@$(BIN)/covey demo
+	@rm -rf build/demo && mkdir -p build
+	@$(BIN)/covey demo --keep build/demo
+	@echo "The same trace once more, with Spark:"
+	@$(BIN)/covey trace check build/demo/trace
 
 test: $(READY) ## Run every test
 	$(BIN)/pytest -n 2 -m "not spark"

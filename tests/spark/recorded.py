@@ -29,6 +29,7 @@ CAUGHT_ON = {
     "retransmission skipped": 3,
     "safe waits for one more": 17,
     "reliable needs commit": 15,
+    "heard is enough": 12,
     "past not awaited": 2,
     "safe at agreed": 1,
     "commit not exchanged": 21,
