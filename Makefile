@@ -10,19 +10,26 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast soak check docs fmt clean
+.PHONY: help demo test test-fast test-spark soak check docs fmt clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## Watch replicas survive a partition and crashes, and check every promise
-	@$(BIN)/covey demo
+	@rm -rf build/demo && mkdir -p build
+	@$(BIN)/covey demo --keep build/demo
+	@echo "The same trace once more, with Spark:"
+	@$(BIN)/covey trace check build/demo/trace
 
 test: $(READY) ## Run every test
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -m "not spark"
+	$(BIN)/pytest -m spark
 
 test-fast: $(READY) ## Run the tests that take seconds, for daily work
-	$(BIN)/pytest -n 2 -m "not slow and not live"
+	$(BIN)/pytest -n 2 -m "not slow and not live and not spark"
+
+test-spark: $(READY) ## Run the tests of the analysis, in one Java process
+	$(BIN)/pytest -m spark
 
 soak: $(READY) ## Trouble a live cluster for twenty minutes, then check its trace (needs root for the network part)
 	@$(BIN)/python -m covey.drivers.live.soak --minutes 20
@@ -52,11 +59,11 @@ $(READY): pyproject.toml
 	  echo "Covey needs Python 3.11, 3.12 or 3.13, but $(PYTHON) is: $$($(PYTHON) --version 2>&1 || true)" >&2; \
 	  echo "Name another one like this: make PYTHON=python3.12 $(or $(MAKECMDGOALS),help)" >&2; \
 	  exit 1; }
-	@echo "Setting up $(VENV) (once, about a minute)"
+	@echo "Setting up $(VENV) (once, two minutes or so: Spark is large)"
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "Could not make a virtual environment; on Debian and Ubuntu, install the package python3-venv." >&2; \
 	  exit 1; }
-	@$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet -e '.[dev,spark]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 

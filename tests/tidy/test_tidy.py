@@ -179,6 +179,45 @@ def test_what_only_sounds_impure_is_not_reported(source: str) -> None:
     assert not list(impurities(ast.parse(source)))
 
 
+# ------------------------------------------------------------------------------------------- plans only in the checks
+
+CHECKS: Final = ROOT / "src" / "covey" / "analysis" / "checks"
+# What brings rows to the driver, runs Python on rows, or pairs everything with everything.
+NOT_A_PLAN: Final = re.compile(
+    r"(collect|toPandas|toArrow|toLocalIterator|rdd|crossJoin|\w*udf|(apply|map)In\w+|foreach\w*)"
+)
+
+
+def breaches_of_planning(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if NOT_A_PLAN.fullmatch(name):
+            yield node.lineno, f"uses {name}"  # type: ignore[attr-defined]
+
+
+def test_checks_are_plans() -> None:
+    breaches = [
+        f"{place(path, line)} {what}"
+        for path in python_files()
+        if path.is_relative_to(CHECKS)
+        for line, what in breaches_of_planning(ast.parse(read(path), str(path)))
+    ]
+    assert_none(breaches, "a check is a plan for Spark: no Python on rows, nothing brought to the driver, no pairs")
+
+
+@pytest.mark.parametrize(
+    ("source", "noticed"),
+    [
+        ("rows.collect()", True),
+        ("F.pandas_udf(f)", True),
+        ("rows.groupBy('a').applyInPandas(f)", True),
+        ("F.collect_set('a')", False),
+    ],
+)
+def test_what_is_no_plan_is_noticed(source: str, noticed: bool) -> None:
+    assert bool(list(breaches_of_planning(ast.parse(source)))) == noticed
+
+
 # ---------------------------------------------------------------------------------------------- 3. no order from sets
 
 # Who calls these does not care in which order the elements come.

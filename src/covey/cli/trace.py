@@ -15,6 +15,8 @@ from typing import Annotated
 
 import typer
 
+from covey.cli.trace_check import check
+
 FAILED = 2
 
 app = typer.Typer(name="trace", help="Look at recorded event traces.", no_args_is_help=True)
@@ -28,7 +30,10 @@ class Level(StrEnum):
 
 @app.callback()
 def trace() -> None:
-    """Look at recorded event traces."""  # A callback keeps `cat` a command of its own while it is the only one.
+    """Look at recorded event traces."""
+
+
+app.command()(check)
 
 
 @app.command()

@@ -135,7 +135,8 @@ class _Touch:
         if stay.membership.left is not None:
             return stay.membership.left.view
         at_rest = life.ended and not life.departed and self.daemons.has_ended(life.daemon)
-        return self.daemons.views(life.daemon)[-1] if at_rest else None
+        views = self.daemons.views(life.daemon)
+        return views[-1] if at_rest and views else None
 
 
 def client_crash(history: ClientHistory) -> Verdict:

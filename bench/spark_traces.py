@@ -1,0 +1,123 @@
+"""Make large traces of imaginary daemons that keep every promise: input for bench/spark_checks.py.
+
+    python bench/spark_traces.py DIR --rows 1000000 [--members 16] [--rows-a-view 75000]
+
+One run; all members are in every view; each message is delivered by all. Services: 70 % agreed, 10 % each of reliable,
+fifo and safe. Reliable and fifo messages come early at some members. One Parquet file a member, in index order, as the
+trace store would have them. `--rows` counts delivery rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from covey.analysis.schema import ARROW_SCHEMA
+
+SERVICES = np.array(["agreed"] * 7 + ["reliable", "fifo", "safe"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--members", type=int, default=16)
+    parser.add_argument("--rows-a-view", type=int, default=75_000)
+    asked = parser.parse_args()
+    asked.directory.mkdir(parents=True, exist_ok=True)
+    members = [f"d{number:02}:1" for number in range(asked.members)]
+    views = max(1, asked.rows // asked.rows_a_view)
+    messages = asked.rows // asked.members // views // asked.members * asked.members
+    for number, process in enumerate(members):
+        path = asked.directory / f"{process.partition(':')[0]}.parquet"
+        with pq.ParquetWriter(path, ARROW_SCHEMA, compression="zstd") as writer:
+            index = 0
+            for view in range(views):
+                table = one_view(members, number, view, messages, index, last=view == views - 1)
+                writer.write_table(table)
+                index += table.num_rows
+    print(f"{views} views, {messages} messages each, {views * messages * asked.members} delivery rows")
+
+
+def one_view(members: list[str], own: int, view: int, messages: int, index: int, last: bool) -> pa.Table:
+    """The rows of one member in one view: the view itself, its sends and all deliveries."""
+    rng = np.random.default_rng(view)
+    number = np.arange(messages)
+    origin = number % len(members)
+    base = view * messages
+    stamp = (base + number + 1) * 10
+    service = SERVICES[rng.integers(len(SERVICES), size=messages)]
+    digest = rng.integers(-(2**62), 2**62, size=messages)
+    size = rng.integers(10, 1400, size=messages)
+    # Own sends stand right before the delivery that the order gives them; early ones move up by a few places.
+    early = np.isin(service, ["reliable", "fifo"]) & ((number + own) % 3 == 0)
+    when = number * 4.0 + np.where(early, -6.5, 0.0)
+    mine = np.flatnonzero(origin == own)
+    order = np.argsort(np.concatenate([when, when[mine] - 2.9]), kind="stable")
+    which = np.concatenate([number, mine])[order]
+    is_send = np.concatenate([np.zeros(messages, bool), np.ones(len(mine), bool)])[order]
+    return _table(members, own, view, index, which, is_send, origin, stamp, service, digest, size, base, last)
+
+
+def _table(members, own, view, index, which, is_send, origin, stamp, service, digest, size, base, last) -> pa.Table:  # type: ignore[no-untyped-def]
+    process = members[own]
+    count = len(which)
+    senders = np.array([f"s1@{member}" for member in members])[origin[which]]
+    sequence = base // len(members) + which // len(members) + 1
+    name = f"v{view + 1}"
+    columns: dict[str, object] = {
+        "event": np.where(is_send, "send", "deliver"),
+        "view": np.full(count, name),
+        "message": np.char.add(np.char.add(senders, "#"), sequence.astype(str)),
+        "count": np.ones(count, np.int32),
+        "sender": senders,
+        "session_seq": sequence,
+        "service": service[which],
+        "order_view": np.full(count, name),
+        "order_stamp": stamp[which],
+        "order_site": np.zeros(count, np.int32),
+        "order_index": np.zeros(count, np.int32),
+        "size": size[which].astype(np.int32),
+        "digest": digest[which],
+    }
+    head = {
+        "event": "view",
+        "view": f"v{view}" if view else None,
+        "view_new": name,
+        "view_rank": [view + 1, 0, 1],
+        "members": members,
+        "transitional": members if view else [process],
+        "cause": "merge",
+    }
+    tail = [{"event": "calm", "members": members}, {"event": "end"}] if last else []
+    return _assembled(process, index, head, columns, tail)
+
+
+def _assembled(process, index, head, columns, tail) -> pa.Table:  # type: ignore[no-untyped-def]
+    rows = len(columns["event"])
+    total = 1 + rows + len(tail)
+    fixed = {"schema": 1, "run": "bench", "level": "S", "process": process, "name": process[:-2], "daemon": process}
+    arrays = []
+    for field in ARROW_SCHEMA:
+        if field.name in fixed:
+            arrays.append(pa.array([fixed[field.name]] * total, type=field.type))
+        elif field.name in ("index", "time_ns"):
+            arrays.append(pa.array(np.arange(index, index + total), type=field.type))
+        else:
+            empty = [] if pa.types.is_list(field.type) else None
+            middle = (
+                pa.array(columns[field.name], type=field.type)
+                if field.name in columns
+                else pa.array([empty] * rows, type=field.type)
+            )
+            ends = [pa.array([one.get(field.name, empty)], type=field.type) for one in (head, *tail)]
+            arrays.append(pa.concat_arrays([ends[0], middle, *ends[1:]]))
+    return pa.Table.from_arrays(arrays, schema=ARROW_SCHEMA)
+
+
+if __name__ == "__main__":
+    main()

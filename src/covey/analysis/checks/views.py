@@ -1,0 +1,261 @@
+"""The views that processes install: S1 to S5, and the agreement on them that is also C3.
+
+In:        Tables.
+Out:       findings.
+Not here:  why a view of a group came (changes.py), whether views stop (liveness.py).
+
+  S1  every delivery, send and signal happens in the view that its row names, and in one at all
+  S2  a process is a member of every view it installs
+  S3  the rank of the views grows at each process; at level C in each group
+  S4  equal ids, equal members and equal rank
+  S5  the transitional set holds exactly those who came along from the same view; at level C only those, and, if their
+      daemons came along too, all of them
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from covey.analysis.findings import broken, listed, tested, text, union
+from covey.analysis.tables.build import Tables, ViewTables
+from covey.analysis.tables.columns import PROCESS, is_client, ordered, whole
+
+VIEW = ["run", "level", "grp", "view"]
+
+
+def check(tables: Tables) -> DataFrame:
+    return union([of_views(tables), messages_in_view(tables)])
+
+
+def of_views(tables: ViewTables) -> DataFrame:
+    """All that does not need the messages."""
+    return union(
+        [
+            signals_in_view(tables),
+            self_inclusion(tables),
+            monotonicity(tables),
+            agreement(tables),
+            transitional_set(tables),
+        ]
+    )
+
+
+def signals_in_view(tables: ViewTables) -> DataFrame:
+    """S1."""
+    departed = tables.lives.select(*PROCESS, "departed_at")
+    marks = tables.marks.where(F.col("event").isin("view", "transitional", "self_leave")).join(departed, PROCESS)
+    gone = is_client() & F.coalesce(F.col("index") > F.col("departed_at"), F.lit(False))
+    lost = (F.col("event") == "transitional") & F.col("current").isNull()
+    # At level S a leave is nothing, and whether a signal is in a view is asked of its row's view too.
+    wrong = marks.where(~F.col("view").eqNullSafe(F.col("current")) | lost | gone)
+    misnamed = broken(
+        wrong,
+        "S1",
+        [F.col("event"), " names view ", text("view"), ", but happened in ", text("current")],
+        view="current",
+        evidence=[("process", "index")],
+    )
+    return union([misnamed, tested(marks.where(F.col("event") == "transitional"), "S1")])
+
+
+def messages_in_view(tables: Tables) -> DataFrame:
+    """S1 for sends and deliveries."""
+    stays = tables.stays.select(*PROCESS, "grp", "stay", F.col("view").alias("current"))
+    placed = tables.inside.join(stays, [*PROCESS, "grp", "stay"], "left")
+    here = F.when(is_client(), F.coalesce("current", F.lit(""))).otherwise(F.col("current"))
+    placed = placed.withColumn("matches", F.col("named").eqNullSafe(here))
+    found = placed.groupBy(*PROCESS, "index").agg(
+        F.min("matches").alias("matches"),
+        F.count("current").alias("in_views"),
+        F.count("*").alias("in_groups"),
+        F.array_join(F.collect_list(text("named")), ", ").alias("named"),
+        F.array_join(F.collect_list(text("current")), ", ").alias("currents"),
+    )
+    traffic = tables.traffic.select(*PROCESS, "index", "event", "message", "is_delivery", "groups", "views")
+    found = traffic.join(found, [*PROCESS, "index"], "left").join(tables.lives.select(*PROCESS, "departed_at"), PROCESS)
+    gone = is_client() & F.coalesce(F.col("index") > F.col("departed_at"), F.lit(False))
+    addressed = ~is_client() | (F.size("groups") > 0)
+    nowhere = (~is_client() | F.col("is_delivery")) & (F.coalesce("in_views", F.lit(0)) == 0)
+    uneven = is_client() & (F.size("groups") != F.size("views"))
+    wrong = addressed & (~F.coalesce("matches", F.lit(False)) | nowhere | uneven)
+    violations = broken(
+        found.where(gone | wrong),
+        "S1",
+        [
+            F.col("event"),
+            " of ",
+            F.col("message"),
+            " names view ",
+            text("named"),
+            ", but happened in ",
+            text("currents"),
+        ],
+        message="message",
+        evidence=[("process", "index")],
+    )
+    return union([violations, tested(found.where(addressed), "S1")])
+
+
+def self_inclusion(tables: ViewTables) -> DataFrame:
+    """S2."""
+    wrong = tables.stays.where(~F.array_contains("members", F.col("process")))
+    violations = broken(
+        wrong,
+        "S2",
+        [F.col("process"), " installed ", F.col("view"), " of ", listed("members"), " without itself"],
+        view="view",
+        evidence=[("process", "stay")],
+    )
+    return union([violations, tested(tables.stays, "S2")])
+
+
+def monotonicity(tables: ViewTables) -> DataFrame:
+    """S3."""
+    order = ordered([*PROCESS, "grp"], "stay")
+    earlier = F.lag(F.struct("stay", "view", "rank")).over(order)
+    pairs = tables.stays.withColumn("earlier", earlier).where(F.col("earlier").isNotNull())
+    wrong = pairs.where(F.col("rank") <= F.col("earlier.rank"))
+    violations = broken(
+        wrong,
+        "S3",
+        [
+            F.col("process"),
+            " installed ",
+            F.col("view"),
+            " of rank ",
+            text("rank"),
+            " after ",
+            F.col("earlier.view"),
+            " of rank ",
+            text("earlier.rank"),
+        ],
+        view="view",
+        evidence=[("process", F.col("earlier.stay")), ("process", "stay")],
+    )
+    return union([violations, tested(pairs, "S3")])
+
+
+def agreement(tables: ViewTables) -> DataFrame:
+    """S4, and at level C the same as C3."""
+    first = F.first(F.struct("process", "stay", "members", "rank")).over(ordered(VIEW, "process", "stay"))
+    pairs = tables.stays.withColumn("first", first)
+    pairs = pairs.where(F.struct("process", "stay") != F.struct("first.process", "first.stay"))
+    labels = {"S4": F.lit(True), "C3": is_client()}
+    wrong = pairs.where((F.col("members") != F.col("first.members")) | (F.col("rank") != F.col("first.rank")))
+    violations = broken(
+        wrong,
+        labels,
+        [
+            "view ",
+            F.col("view"),
+            " has members ",
+            listed("members"),
+            " and rank ",
+            text("rank"),
+            " at ",
+            F.col("process"),
+            ", but ",
+            listed("first.members"),
+            " and ",
+            text("first.rank"),
+            " at ",
+            F.col("first.process"),
+        ],
+        view="view",
+        evidence=[("process", "stay"), (F.col("first.process"), F.col("first.stay"))],
+    )
+    return union([violations, tested(pairs, labels)])
+
+
+def transitional_set(tables: ViewTables) -> DataFrame:
+    """S5."""
+    stays = _with_company(tables)
+    alone = stays.where(F.col("previous").isNull() & (F.col("transitional") != F.array("process")))
+    no_view = broken(
+        alone,
+        "S5",
+        [
+            F.col("process"),
+            " came to ",
+            F.col("view"),
+            " from no view with transitional set ",
+            listed("transitional"),
+            " instead of itself alone",
+        ],
+        view="view",
+        evidence=[("process", "stay")],
+    )
+    comers = stays.where(F.col("previous").isNotNull())
+    of_both = F.array_intersect("members", F.col("previous.members"))
+    return union(
+        [
+            no_view,
+            _wrong_set(comers, F.array_except("transitional", of_both), "holds, but not in the members of both views,"),
+            _wrong_set(comers, _strangers(), "is wrong about"),
+            _wrong_set(
+                comers.where(F.size(_strangers()) == 0), _unlike_first(), "is not the set of the others who came along:"
+            ),
+            tested(tables.stays, "S5"),
+        ]
+    )
+
+
+def _with_company(tables: ViewTables) -> DataFrame:
+    """With who else installed the view, who came from the same one, and whose daemons did so too."""
+    daemons = tables.daemon_views.select(
+        "run", "daemon", F.col("view").alias("daemon_view"), F.col("previous.view").alias("came_from")
+    )
+    lives = tables.lives.select(*PROCESS, "daemon")
+    stays = tables.stays.join(lives, PROCESS).join(daemons, ["run", "daemon", "daemon_view"], "left")
+    unknown = F.concat(F.lit("unknown at "), F.col("process"))
+    stays = stays.withColumn(
+        "together",
+        F.when(~is_client(), F.lit(""))
+        .when(F.col("light"), F.col("daemon_view"))
+        .otherwise(F.coalesce("came_from", unknown)),
+    )
+    stays = stays.withColumn("from_view", F.col("previous.view"))
+    stays = stays.withColumn("installers", F.collect_set("process").over(whole(VIEW)))
+    stays = stays.withColumn("comers", F.collect_set("process").over(whole([*VIEW, "from_view"])))
+    movers = [*VIEW, "from_view", "together"]
+    stays = stays.withColumn("movers", F.collect_set("process").over(whole(movers)))
+    return stays.withColumn("first_set", F.first("transitional").over(ordered(movers, "process", "stay")))
+
+
+def _strangers() -> Column:
+    """Those about whom a set is wrong: at S whoever installed the view, at C whoever came from elsewhere or along."""
+    known = F.array_intersect("transitional", "installers")
+    at_daemons = F.concat(F.array_except(known, F.col("comers")), F.array_except(F.col("comers"), known))
+    elsewhere = F.array_except(known, F.col("comers"))
+    at_clients = F.concat(elsewhere, F.array_except("movers", F.col("transitional")))
+    return F.when(is_client(), at_clients).otherwise(at_daemons)
+
+
+def _unlike_first() -> Column:
+    differs = F.col("transitional") != F.col("first_set")
+    return F.when(differs, F.col("first_set")).otherwise(F.array().cast("array<string>"))
+
+
+def _wrong_set(stays: DataFrame, who: Column, what: str) -> DataFrame:
+    wrong = stays.withColumn("who", who).where(F.size("who") > 0)
+    return broken(
+        wrong,
+        "S5",
+        [
+            "the transitional set ",
+            listed("transitional"),
+            " of ",
+            F.col("view"),
+            " at ",
+            F.col("process"),
+            ", coming from ",
+            F.col("previous.view"),
+            ", ",
+            what,
+            " ",
+            listed("who"),
+        ],
+        view="view",
+        evidence=[("process", "stay")],
+    )

@@ -1,0 +1,225 @@
+"""The verdict on a trace: tables, checks, and a loop where a plan alone cannot tell when it is done.
+
+In:        a trace as a DataFrame, and a directory to work in.
+Out:       Judgement: one verdict a guarantee, with the first violations and how many there are; and missing rows.
+Not here:  what is a breach (checks/), how a verdict is shown (covey.cli.trace_check).
+
+A trace with missing rows is judged as far as it goes, but its verdict is never "nothing violated": `gaps` says so.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from covey.analysis.checks import FAMILIES, causal, screen
+from covey.analysis.checks.cohorts import signals as check_signals
+from covey.analysis.checks.liveness import check as check_liveness
+from covey.analysis.checks.views import of_views as check_views
+from covey.analysis.findings import counted, union
+from covey.analysis.tables.build import Keep, Tables, ViewTables, build, build_views
+from covey.analysis.tables.columns import RELIABLE, UNRELIABLE, ordered
+from covey.analysis.tables.lives import gaps_in
+
+VIOLATIONS_KEPT: Final = 20
+# Below this many rows, making code and shuffling take longer than the work itself.
+ROWS_SMALL: Final = 600_000
+SMALL_SETTINGS: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    process: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Violation:
+    guarantee: str
+    run: str
+    level: str
+    group: str | None
+    view: str | None
+    process: str | None
+    message: str | None
+    detail: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement on one guarantee at one level of one run."""
+
+    guarantee: str
+    run: str
+    level: str
+    rows_checked: int
+    violations: int
+
+
+@dataclass(frozen=True)
+class Gap:
+    run: str
+    level: str
+    process: str
+    detail: str
+
+
+@dataclass
+class Judgement:
+    verdicts: list[Verdict] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+
+
+def judge(
+    trace: DataFrame, *, work: str | None = None, kept: int = VIOLATIONS_KEPT, progress: Progress = lambda _: None
+) -> Judgement:
+    """Every guarantee on every run of a trace. `work`: a directory, on a cluster one that all its nodes share."""
+    spark = trace.sparkSession
+    progress("counting rows")
+    small = trace.count() <= ROWS_SMALL
+    with _work(work) as directory, _settings(spark, SMALL_SETTINGS if small else {}):
+        keep = _keeper(spark, directory, small, progress)
+        trace = trace.coalesce(1) if small else trace
+        gaps = [_gap(row.asDict()) for row in gaps_in(trace.where(F.col("level").isin("S", "C"))).collect()]
+        found, rest = ([], trace) if small else screened(trace, keep)
+        if rest is not None:
+            found.append(find(build(rest, keep), keep, progress))
+        findings = keep("findings", union(found))
+        progress("adding up")
+        return Judgement(_verdicts(findings), _violations(findings, kept), gaps)
+
+
+def screened(trace: DataFrame, keep: Keep) -> tuple[list[DataFrame], DataFrame | None]:
+    """Findings on the runs that one cheap pass proves good, and the rows of the others; None if there are none."""
+    control = trace.where((F.col("level") == "S") & ~F.col("event").isin("send", "deliver"))
+    views = build_views(control, lambda name, frame: keep(f"screen-{name}", frame))
+    stays, messages = screen.stays_to_compare(views.stays), screen.narrow(trace)
+    counts = keep("screen-counts", screen.per_stay(messages, stays))
+    doubts = [
+        trace.where(F.col("level") != "S").select("run").distinct(),
+        screen.unproven_views(counts, stays),
+        screen.unproven_sessions(messages),
+        screen.unproven_lives(stays, views.lives),
+    ]
+    if not counts.where(F.col("early").isNotNull()).isEmpty():
+        doubts.append(screen.unproven_fifo(messages))
+    doubtful = keep("screen-doubtful", reduce(DataFrame.unionByName, doubts).distinct())
+    proven = counts.select("run").distinct().join(doubtful, "run", "left_anti")
+    found = [counted(screen.premises(counts, proven)), *_small(views, proven)]
+    every = trace.select("run").distinct().join(proven, "run", "left_anti")
+    rest = None if every.isEmpty() else trace.join(F.broadcast(every), "run", "left_semi")
+    return [keep(f"screen-found-{number}", one) for number, one in enumerate(found)], rest
+
+
+def _small(views: ViewTables, proven: DataFrame) -> list[DataFrame]:
+    """Views and rest of the proven runs."""
+    mine = ViewTables(**{name: frame.join(proven, "run", "left_semi") for name, frame in vars(views).items()})
+    return [check_views(mine), check_liveness(mine), check_signals(mine)]
+
+
+def find(tables: Tables, keep: Keep, progress: Progress = lambda _: None) -> DataFrame:
+    """All findings on these tables."""
+    found = []
+    for name, check in FAMILIES.items():
+        found.append(keep(f"found-{name}", check(tables)))
+    progress("happened-before")
+    return union([*found, *_causal(tables, keep)])
+
+
+def _causal(tables: Tables, keep: Keep) -> list[DataFrame]:
+    chosen = keep("causal", causal.candidates(tables))
+    arrivals = _settled("arrivals", causal.first_arrivals(tables, chosen, with_send=True), tables, RELIABLE, keep)
+    doubtful = keep("unordered", causal.unordered(tables))
+    returns = _settled("returns", causal.first_arrivals(tables, doubtful, with_send=False), tables, UNRELIABLE, keep)
+    return [causal.causal(tables, chosen, arrivals), causal.premises(tables), causal.circles(tables, returns)]
+
+
+def _settled(name: str, arrivals: DataFrame, tables: Tables, weakest: int, keep: Keep) -> DataFrame:
+    """Rounds until nothing moves: as many as there are processes at most, and none where there is no candidate."""
+    arrivals = keep(f"{name}-0", arrivals)
+    if arrivals.isEmpty():
+        return arrivals
+    edges = keep(
+        f"{name}-links",
+        causal.links(tables, weakest).join(arrivals.select("run", "level").distinct(), ["run", "level"], "left_semi"),
+    )
+    for number in range(1, tables.lives.groupBy("run", "level").count().agg(F.max("count")).collect()[0][0] + 1):
+        arrivals = keep(f"{name}-{number}", causal.next_arrivals(arrivals, edges))
+        if arrivals.where("moved").isEmpty():
+            break
+    return arrivals
+
+
+def _verdicts(findings: DataFrame) -> list[Verdict]:
+    rows = findings.groupBy("guarantee", "run", "level").agg(
+        F.sum("premises").alias("rows_checked"), F.count("detail").alias("violations")
+    )
+    found = [Verdict(**row.asDict()) for row in rows.collect()]
+    return sorted(found, key=lambda one: (one.run, one.level, one.guarantee))
+
+
+def _violations(findings: DataFrame, kept: int) -> list[Violation]:
+    nth = F.row_number().over(ordered(["guarantee", "run", "level"], "detail"))
+    first = findings.where(F.col("detail").isNotNull()).withColumn("nth", nth).where(F.col("nth") <= kept)
+    rows = [row.asDict() for row in first.drop("nth", "premises").collect()]
+    found = [Violation(**row | {"evidence": tuple(Evidence(*one) for one in row["evidence"])}) for row in rows]
+    return sorted(found, key=lambda one: (one.run, one.level, one.guarantee, one.detail))
+
+
+def _gap(row: dict[str, object]) -> Gap:
+    told = row["detail"] or f"{row['rows']} rows with indexes {row['first']} to {row['last']}"
+    return Gap(str(row["run"]), str(row["level"]), str(row["process"]), str(told))
+
+
+def _keeper(spark: SparkSession, work: str, small: bool, progress: Progress) -> Keep:
+    def keep(name: str, frame: DataFrame) -> DataFrame:
+        progress(name)
+        frame.write.mode("overwrite").parquet(f"{work}/{name}")
+        stored = spark.read.parquet(f"{work}/{name}")
+        return stored.coalesce(1) if small else stored
+
+    return keep
+
+
+@contextmanager
+def _work(work: str | None) -> Iterator[str]:
+    made = tempfile.mkdtemp(prefix="covey-work-") if work is None else None
+    try:
+        yield made or str(work)
+    finally:
+        if made is not None:
+            shutil.rmtree(Path(made), ignore_errors=True)
+
+
+@contextmanager
+def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """These settings for a while, then what was before."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value_before in before.items():
+            if value_before is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value_before)

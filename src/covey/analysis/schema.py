@@ -1,0 +1,57 @@
+"""The columns of a trace as Parquet and Spark types: the schema of covey.trace.record, exactly.
+
+In:        nothing.
+Out:       the Arrow schema that files are written with, and the same for Spark.
+Not here:  what the columns mean (covey.trace.record).
+
+The schema number stands in the metadata of each file, so that a file can be refused before a row is read.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from covey.trace.record import COLUMNS, SCHEMA
+
+SCHEMA_KEY: Final = b"covey.trace.schema"
+METADATA: Final = {SCHEMA_KEY: str(SCHEMA).encode()}
+
+INT32: Final = frozenset({"schema", "count", "order_site", "order_index", "size"})
+INT64: Final = frozenset({"index", "step", "time_ns", "session_seq", "order_stamp", "digest"})
+INT64_LISTS: Final = frozenset({"view_rank"})
+STRING_LISTS: Final = frozenset({"groups", "views", "members", "transitional", "obsoletes"})
+
+
+def _arrow_type(column: str) -> pa.DataType:
+    if column in INT32:
+        return pa.int32()
+    if column in INT64:
+        return pa.int64()
+    if column in INT64_LISTS:
+        return pa.list_(pa.int64())
+    return pa.list_(pa.string()) if column in STRING_LISTS else pa.string()
+
+
+def _spark_type(column: str) -> DataType:
+    if column in INT32:
+        return IntegerType()
+    if column in INT64:
+        return LongType()
+    if column in INT64_LISTS:
+        return ArrayType(LongType())
+    return ArrayType(StringType()) if column in STRING_LISTS else StringType()
+
+
+ARROW_SCHEMA: Final = pa.schema([(column, _arrow_type(column)) for column in COLUMNS], metadata=METADATA)
+SPARK_SCHEMA: Final = StructType([StructField(column, _spark_type(column)) for column in COLUMNS])

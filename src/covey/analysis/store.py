@@ -1,0 +1,112 @@
+"""The trace store: rows to Parquet files, and many small files to a few large ones.
+
+In:        rows, or a directory with segments or NDJSON; for compaction, a directory with Parquet files.
+Out:       closed Parquet files with the logical schema and its number in their metadata.
+Not here:  reading them into Spark (reading.py).
+
+Invariants:
+  P1  a file has its name only when it is whole: it is written under a hidden name, which Spark passes over, and renamed
+  P2  one bad input stops the conversion with its name: nothing is ever left out in silence
+  P3  compaction writes a new directory, which appears under its name when it is whole; the old one stays
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from covey.analysis.schema import ARROW_SCHEMA, SCHEMA_KEY
+from covey.trace.cat import read_trace as read_rows
+from covey.trace.errors import TraceError
+from covey.trace.record import COLUMNS, SCHEMA, Row
+
+PARQUET_SUFFIX: Final = ".parquet"
+ROWS_A_BATCH: Final = 65_536
+
+
+def write_parquet(rows: Iterable[Row], path: Path) -> int:
+    """Write rows as one file, which appears when it is whole; the number of rows."""
+    partial = path.with_name(f".{path.name}.inprogress")
+    written = 0
+    with pq.ParquetWriter(partial, ARROW_SCHEMA, compression="zstd") as writer:
+        for batch in _batches(rows):
+            writer.write_table(_table(batch))
+            written += len(batch)
+    partial.rename(path)
+    return written
+
+
+def convert(source: Path, target: Path) -> int:
+    """The segments and NDJSON files of one directory, as one Parquet file; the number of rows.
+
+    TraceError: one of the files cannot be read, and no file is written.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return write_parquet(read_rows(source), target)
+
+
+def compact(trace: DataFrame, target: Path, files: int = 1) -> None:
+    """Write a trace anew in a few large files, the rows of a run and a process side by side: a Spark job."""
+    if target.exists():
+        raise TraceError(f"{target} exists: name a new directory to compact into.")
+    partial = target.with_name(f".{target.name}.inprogress")
+    sorted_rows = trace.repartitionByRange(files, "run", "level", "process").sortWithinPartitions(
+        "run", "level", "process", "index"
+    )
+    sorted_rows.write.mode("overwrite").option("compression", "zstd").parquet(str(partial))
+    for path in sorted(partial.glob(f"*{PARQUET_SUFFIX}")):
+        _stamp(path)
+    partial.rename(target)
+
+
+def _stamp(path: Path) -> None:
+    """Spark does not write the schema number into the metadata: copy the file with it, by row groups."""
+    stamped = path.with_name(f".{path.name}.inprogress")
+    with pq.ParquetFile(path) as whole, pq.ParquetWriter(stamped, ARROW_SCHEMA, compression="zstd") as writer:
+        for number in range(whole.num_row_groups):
+            writer.write_table(whole.read_row_group(number).cast(ARROW_SCHEMA))
+    stamped.rename(path)
+
+
+def inspect(path: Path) -> None:
+    """TraceError, naming the file and the remedy: it is torn, of another schema, or lacks columns."""
+    try:
+        found = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise TraceError(f"{path} is torn or no Parquet file ({error}): copy it again, or take it away.") from error
+    _judge_schema(path, found)
+
+
+def _judge_schema(path: Path, found: pa.Schema) -> None:
+    number = (found.metadata or {}).get(SCHEMA_KEY, b"none").decode(errors="replace")
+    if number != str(SCHEMA):
+        raise TraceError(
+            f"{path} has trace schema {number}, this version reads {SCHEMA}: read it with the version that wrote it."
+        )
+    if missing := [column for column in COLUMNS if column not in found.names]:
+        raise TraceError(f"{path} lacks the columns {', '.join(missing)}: convert it again from its segments.")
+    for column in COLUMNS:
+        if found.field(column).type != ARROW_SCHEMA.field(column).type:
+            raise TraceError(
+                f"{path}: column {column} is {found.field(column).type}, not {ARROW_SCHEMA.field(column).type}: "
+                "convert it again from its segments."
+            )
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    source = iter(rows)
+    while batch := list(islice(source, ROWS_A_BATCH)):
+        yield batch
+
+
+def _table(rows: list[Row]) -> pa.Table:
+    columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
+    arrays = [pa.array(values, type=field.type) for values, field in zip(columns, ARROW_SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=ARROW_SCHEMA)

@@ -1,0 +1,98 @@
+"""All tables of a trace, in the order in which they depend on one another.
+
+In:        a trace.
+Out:       Tables. Each table is handed to `keep` when it is made, which stores it: a plan that went back to the trace
+           each time would grow beyond what Spark can plan.
+Not here:  how a table is made (its own file), what is concluded from it (checks/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from covey.analysis.tables import lives, owed, stays, traffic
+
+Keep = Callable[[str, DataFrame], DataFrame]
+"""Stores a table under a name, and gives it back as stored."""
+
+
+@dataclass(frozen=True)
+class ViewTables:
+    """What the checks of views look at. Every table has `run` and `level`, unless it is of one level alone."""
+
+    rows: DataFrame
+    lives: DataFrame
+    marks: DataFrame
+    stays: DataFrame
+    # Of daemons, for the questions of clients.
+    daemon_views: DataFrame
+
+
+@dataclass(frozen=True)
+class Tables(ViewTables):
+    """What all checks look at."""
+
+    traffic: DataFrame
+    inside: DataFrame
+    messages: DataFrame
+    deliveries: DataFrame
+    delivered: DataFrame
+    held: DataFrame
+    # Of daemons, for the questions of clients.
+    passed: DataFrame
+    # Of clients.
+    memberships: DataFrame
+    owed: DataFrame
+    # Of both: each process with what it delivered and what concerns it.
+    shares: DataFrame
+
+
+def build_views(trace: DataFrame, keep: Keep) -> ViewTables:
+    rows = trace.where(F.col("level").isin("S", "C")).withColumn("grp", F.coalesce("group", F.lit("")))
+    each_life = keep("lives", lives.lives_of(rows))
+    marks = keep("marks", stays.marks_of(rows))
+    each_stay = keep("stays", stays.stays_of(marks))
+    return ViewTables(rows, each_life, marks, each_stay, keep("daemon_views", owed.daemon_views_of(each_stay)))
+
+
+def build(trace: DataFrame, keep: Keep) -> Tables:
+    views = build_views(trace, keep)
+    rows, each_life, marks, each_stay, daemon_views = (
+        views.rows,
+        views.lives,
+        views.marks,
+        views.stays,
+        views.daemon_views,
+    )
+    messages_rows = traffic.traffic_of(rows)
+    inside = keep("inside", traffic.inside_of(messages_rows, marks))
+    messages = keep("messages", traffic.messages_of(messages_rows, inside))
+    deliveries = keep("deliveries", traffic.deliveries_of(messages_rows, messages))
+    delivered = traffic.delivered_of(deliveries)
+    held = keep("held", traffic.held_of(deliveries, inside, each_stay))
+    passed = keep("passed", owed.passed_of(deliveries, held))
+    itineraries = keep("itineraries", owed.itineraries_of(rows, each_life, daemon_views))
+    memberships = keep("memberships", owed.memberships_of(each_stay, each_life, itineraries))
+    each_owed = keep("owed", owed.owed_of(memberships, itineraries, messages, passed))
+    shares = keep("shares", owed.shares_of(messages, delivered, each_stay, each_owed))
+    return Tables(
+        rows=rows,
+        lives=each_life,
+        marks=marks,
+        stays=each_stay,
+        daemon_views=daemon_views,
+        traffic=messages_rows,
+        inside=inside,
+        messages=messages,
+        deliveries=deliveries,
+        delivered=delivered,
+        held=held,
+        passed=passed,
+        memberships=memberships,
+        owed=each_owed,
+        shares=shares,
+    )

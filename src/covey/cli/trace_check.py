@@ -1,0 +1,169 @@
+"""`covey trace check`: every guarantee on a recorded trace, with Spark.
+
+In:        a directory with a trace: segments, Parquet or NDJSON.
+Out:       a table for people on standard error, or one JSON object a guarantee on standard output; exit code 0 if
+           nothing is violated, 1 if something is, 2 if the trace cannot be read or rows are missing.
+Not here:  the judgement (covey.analysis), which needs pip install 'covey[spark]'.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from covey.analysis.judging import Gap, Judgement, Verdict, Violation
+
+VIOLATED = 1
+FAILED = 2
+SHOWN = 5
+
+
+def check(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Directory with the trace: segments, Parquet or *.ndjson files.")
+    ],
+    run: Annotated[str | None, typer.Option(help="Only this run: a simulation seed or the id of a cluster.")] = None,
+    master: Annotated[
+        str, typer.Option(help="Where Spark runs: this machine by default, or the address of any cluster.")
+    ] = "local[*]",
+    memory: Annotated[str, typer.Option(help="Memory for Spark on this machine.")] = "4g",
+    work: Annotated[
+        str | None, typer.Option(help="Directory for tables in between; on a cluster, one that all its nodes share.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a guarantee on standard output.")
+    ] = False,
+) -> None:
+    """Check every guarantee on a trace with Spark; exit 1 if one is violated, 2 if rows are missing."""
+    if find_spec("pyspark") is None or find_spec("pyarrow") is None:
+        _fail("this needs Spark: pip install 'covey[spark]'")
+    judgement, trace = _judge(directory, run, master, memory, work)
+    if as_json:
+        _print_json(judgement)
+    else:
+        _print_table(judgement)
+        _print_evidence(judgement, trace)
+    if judgement.gaps:
+        raise typer.Exit(FAILED)
+    if any(verdict.violations for verdict in judgement.verdicts):
+        raise typer.Exit(VIOLATED)
+
+
+def _judge(directory: Path, run: str | None, master: str, memory: str, work: str | None) -> tuple[Judgement, Any]:
+    from rich.console import Console
+
+    from covey.analysis import judge, read_trace, session
+    from covey.errors import CoveyError
+
+    with Console(stderr=True).status("starting Spark") as status:
+        try:
+            spark = session(master, memory=memory)
+            status.update("reading the trace")
+            trace = read_trace(spark, directory)
+            trace = trace if run is None else trace.where(trace.run == run)
+            return judge(trace, work=work, progress=lambda what: status.update(f"checking: {what}")), trace
+        except CoveyError as error:
+            _fail(str(error))
+        except OSError as error:
+            _fail(f"{directory} cannot be read ({error}): name a directory with a trace that you may read.")
+    raise AssertionError("not reached")
+
+
+# ------------------------------------------------------------------------------------------------------------- output
+
+
+def _by_guarantee(judgement: Judgement) -> dict[str, tuple[int, int]]:
+    """For each guarantee, in the order of the documents: premises and violations, over all runs and levels."""
+    from covey.analysis.guarantees import CHECKED
+
+    sums = dict.fromkeys(CHECKED, (0, 0))
+    for verdict in judgement.verdicts:
+        rows, violations = sums[verdict.guarantee]
+        sums[verdict.guarantee] = (rows + verdict.rows_checked, violations + verdict.violations)
+    return sums
+
+
+def _print_json(judgement: Judgement) -> None:
+    found: dict[str, list[dict[str, object]]] = defaultdict(list)
+    for violation in judgement.violations:
+        found[violation.guarantee].append(_as_dict(violation))
+    for guarantee, (rows, violations) in _by_guarantee(judgement).items():
+        line = {
+            "guarantee": guarantee,
+            "rows_checked": rows,
+            "violations": violations,
+            "first": found[guarantee][:SHOWN],
+        }
+        typer.echo(json.dumps(line))
+    for gap in judgement.gaps:
+        typer.echo(json.dumps({"gap": gap.process, "run": gap.run, "level": gap.level, "detail": gap.detail}))
+
+
+def _as_dict(violation: Violation) -> dict[str, object]:
+    evidence = [{"process": one.process, "index": one.index} for one in violation.evidence]
+    names = ("run", "level", "group", "view", "process", "message", "detail")
+    return {name: getattr(violation, name) for name in names} | {"evidence": evidence}
+
+
+def _print_table(judgement: Judgement) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from covey.analysis.guarantees import CHECKED
+
+    table = Table(title="guarantees on this trace")
+    for name, side in (("no.", "left"), ("name", "left"), ("times tested", "right"), ("violations", "right")):
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    for guarantee, (rows, violations) in _by_guarantee(judgement).items():
+        style = "red" if violations else "dim" if not rows else None
+        table.add_row(
+            guarantee, CHECKED[guarantee], f"{rows:,}", f"{violations:,}" if violations else "none", style=style
+        )
+    console = Console(stderr=True)
+    console.print(table)
+    console.print(_summary(judgement.verdicts, judgement.gaps))
+
+
+def _summary(verdicts: list[Verdict], gaps: list[Gap]) -> str:
+    runs = len({verdict.run for verdict in verdicts})
+    broken = sorted({verdict.guarantee for verdict in verdicts if verdict.violations})
+    said = f"{runs} run{'s' if runs != 1 else ''}: " + (
+        f"violated: {', '.join(broken)}" if broken else "no violation found"
+    )
+    if gaps:
+        said += (
+            f"\nBut rows are missing at {len(gaps)} process{'es' if len(gaps) != 1 else ''}, so this proves nothing. "
+            f"First: {gaps[0].process} of run {gaps[0].run}, {gaps[0].detail}. "
+            "Record again with room on the disk, or copy all files."
+        )
+    return said
+
+
+def _print_evidence(judgement: Judgement, trace: Any) -> None:
+    from covey.analysis.evidence import replay_command, rows_of, sentence
+
+    shown: list[Violation] = []
+    for guarantee in sorted({violation.guarantee for violation in judgement.violations}):
+        shown += [one for one in judgement.violations if one.guarantee == guarantee][:SHOWN]
+    rows = rows_of(trace, shown)
+    for violation in shown:
+        typer.echo(
+            f"\n{violation.guarantee}, level {violation.level}, run {violation.run}: {violation.detail}", err=True
+        )
+        for one in violation.evidence:
+            if row := rows.get((violation.run, one.process, one.index)):
+                typer.echo(f"    {sentence(row)}", err=True)
+    for run in sorted({violation.run for violation in shown}):
+        if command := replay_command(run):
+            typer.echo(f"\nTo see run {run} again: {command}", err=True)
+
+
+def _fail(reason: str) -> None:
+    typer.echo(f"covey trace check: {reason}", err=True)
+    raise typer.Exit(FAILED)

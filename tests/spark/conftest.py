@@ -1,0 +1,61 @@
+"""One Spark session, and one judgement of everything, for all tests of the analysis.
+
+What costs time in Spark is a query, not its rows. So all traces that any test asks about are judged together, each as a
+run of its own, and the tests look at the verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from covey.analysis import judge, read_trace, session
+from covey.analysis.judging import Judgement
+from covey.analysis.store import write_parquet
+from covey.trace.record import Row
+from tests.spark.corpus import corpus
+from tests.spark.recorded import good_runs, mutated_runs
+
+SEEDS = range(32)
+
+Rows = list[Row]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    made = session("local[2]", partitions=2, memory="3g")
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def small_runs() -> dict[str, Rows]:
+    return dict(corpus(SEEDS))
+
+
+@pytest.fixture(scope="session")
+def simulated_runs() -> dict[str, Rows]:
+    return good_runs()
+
+
+@pytest.fixture(scope="session")
+def broken_runs() -> dict[str, Rows]:
+    """By the name of the mutant, the trace in which it broke the guarantee it names."""
+    return mutated_runs()
+
+
+@pytest.fixture(scope="session")
+def judgement(
+    spark: SparkSession,
+    small_runs: dict[str, Rows],
+    simulated_runs: dict[str, Rows],
+    broken_runs: dict[str, Rows],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Judgement:
+    directory: Path = tmp_path_factory.mktemp("traces")
+    for number, runs in enumerate((small_runs, simulated_runs, broken_runs)):
+        write_parquet((row for rows in runs.values() for row in rows), directory / f"{number}.parquet")
+    return judge(read_trace(spark, directory))

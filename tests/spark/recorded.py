@@ -1,0 +1,78 @@
+"""Traces of the real protocol in simulation: good ones, and one for each planted bug.
+
+A mutant is run on the seed where it is known to be caught, recorded beside it below; where that seed no longer does,
+the next ones are tried.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import msgspec
+
+from covey.drivers.simulation.checkers import check
+from covey.drivers.simulation.options import Asked
+from covey.drivers.simulation.run import play
+from covey.trace.record import Row
+from tests.simulation.client_mutants import CLIENT_MUTANTS
+from tests.simulation.mutants import COMPANIONS, MUTANTS, Mutant
+
+Rows = list[Row]
+
+SEEDS_TRIED = 50
+# Where a mutant is caught, if not on its first seed.
+CAUGHT_ON = {
+    "originals taken when frozen": 38,
+    "new data in the old view": 4,
+    "retransmission skipped": 13,
+    "safe waits for one more": 1,
+    "heard is enough": 17,
+    "unreliable twice": 3,
+    "past not awaited": 2,
+    "stamps not raised for a new view": 1,
+    "one token's ARU": 6,
+    "commit not exchanged": 60,
+    "light view after the signal": 1,
+    "agreed after the signal untouched": 1,
+    "crash unnoticed": 1,
+    "name free at once": 2,
+    "joiners hear at once": 2,
+    "heard after leaving": 2,
+}
+GOOD_SEEDS = (3, 11, 24)
+
+
+def good_runs() -> dict[str, Rows]:
+    return {f"seed-{seed}": _played(seed, Asked(clients=6), []) for seed in GOOD_SEEDS}
+
+
+def mutated_runs() -> dict[str, Rows]:
+    found: dict[str, Rows] = {}
+    for name, mutant in MUTANTS.items():
+        companion = COMPANIONS.get(name)
+        found[name] = _hunted(name, mutant, [*([companion] if companion else [])], Asked(clients=0))
+    for name, mutant in CLIENT_MUTANTS.items():
+        found[name] = _hunted(name, mutant, [], Asked(clients=8))
+    return found
+
+
+def _hunted(name: str, mutant: Mutant, companions: list[Mutant], asked: Asked) -> Rows:
+    seeds = range(mutant.first_seed, mutant.first_seed + SEEDS_TRIED)
+    for seed in (CAUGHT_ON.get(name, mutant.first_seed), *seeds):
+        try:
+            rows = _played(seed, asked, [mutant, *companions])
+        except Exception:  # noqa: BLE001 - dying of a bug is not being caught by a guarantee
+            continue
+        verdicts = {verdict.guarantee: verdict for verdict in check(rows)}
+        if verdicts[mutant.guarantee].violations:
+            return [msgspec.structs.replace(row, run=name) for row in rows]
+    raise AssertionError(f"no seed shows that {mutant.what}")
+
+
+def _played(seed: int, asked: Asked, planted: list[Mutant]) -> Rows:
+    rows: Rows = []
+    with ExitStack() as stack:
+        for mutant in planted:
+            stack.enter_context(mutant.applied())
+        play(seed, asked, rows.append, invariants=False)
+    return rows

@@ -1,0 +1,136 @@
+"""The trace store: what goes in comes out, and a file that cannot be trusted is named, with the remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from covey.analysis import judge, read_trace
+from covey.analysis.schema import ARROW_SCHEMA, SCHEMA_KEY
+from covey.analysis.session import ensure_java, major_version
+from covey.analysis.store import compact, write_parquet
+from covey.cli.main import app
+from covey.trace.cat import to_json_line
+from covey.trace.errors import TraceError
+from covey.trace.record import Row
+from covey.trace.segments import SegmentWriter
+from tests.unit.checkers.clients.ideal import IdealClients
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    return IdealClients(5, daemons=2, steps=20).world.rows
+
+
+def as_rows(spark: SparkSession, directory: Path) -> set[str]:
+    found = [row.asDict() for row in read_trace(spark, directory).collect()]
+    return {to_json_line(msgspec.convert(row, Row)) for row in found}
+
+
+def test_segments_ndjson_and_parquet_give_the_same_rows(spark: SparkSession, rows: list[Row], tmp_path: Path) -> None:
+    expected = {to_json_line(row) for row in rows}
+    with SegmentWriter(tmp_path / "segments" / "below", "stem") as writer:
+        for row in rows:
+            writer.append(row)
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "a.ndjson").write_text("".join(to_json_line(row) + "\n" for row in rows))
+    (tmp_path / "parquet").mkdir()
+    write_parquet(rows, tmp_path / "parquet" / "a.parquet")
+    compact(read_trace(spark, tmp_path / "parquet"), tmp_path / "compact", files=2)
+    for form in ("segments", "text", "parquet", "compact"):
+        assert as_rows(spark, tmp_path / form) == expected, form
+
+
+def test_a_file_in_the_making_is_passed_over(spark: SparkSession, rows: list[Row], tmp_path: Path) -> None:
+    write_parquet(rows, tmp_path / "a.parquet")
+    (tmp_path / ".b.parquet.inprogress").write_bytes(b"half a file")
+    assert read_trace(spark, tmp_path).count() == len(rows)
+
+
+def refused(spark: SparkSession, directory: Path) -> str:
+    with pytest.raises(TraceError) as error:
+        read_trace(spark, directory)
+    return str(error.value)
+
+
+def test_a_torn_file_is_named(spark: SparkSession, rows: list[Row], tmp_path: Path) -> None:
+    write_parquet(rows, tmp_path / "a.parquet")
+    write_parquet(rows, tmp_path / "b.parquet")
+    torn = (tmp_path / "b.parquet").read_bytes()[:-100]
+    (tmp_path / "b.parquet").write_bytes(torn)
+    said = refused(spark, tmp_path)
+    assert "b.parquet is torn" in said
+    assert "copy it again" in said
+
+
+def test_missing_columns_are_named(spark: SparkSession, rows: list[Row], tmp_path: Path) -> None:
+    write_parquet(rows, tmp_path / "a.parquet")
+    table = pq.read_table(tmp_path / "a.parquet").drop_columns(["views", "digest"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert "a.parquet lacks the columns views, digest: convert it again" in refused(spark, tmp_path)
+
+
+def test_an_unknown_schema_number_is_named(spark: SparkSession, rows: list[Row], tmp_path: Path) -> None:
+    write_parquet(rows, tmp_path / "a.parquet")
+    table = pq.read_table(tmp_path / "a.parquet").cast(ARROW_SCHEMA.with_metadata({SCHEMA_KEY: b"7"}))
+    pq.write_table(table, tmp_path / "a.parquet")
+    said = refused(spark, tmp_path)
+    assert "a.parquet has trace schema 7" in said
+    assert "the version that wrote it" in said
+
+
+def test_two_forms_in_one_directory_would_count_twice(spark: SparkSession, rows: list[Row], tmp_path: Path) -> None:
+    write_parquet(rows, tmp_path / "a.parquet")
+    (tmp_path / "a.ndjson").write_text(to_json_line(rows[0]) + "\n")
+    assert "would count twice" in refused(spark, tmp_path)
+
+
+def test_a_directory_without_a_trace_is_no_good_trace(spark: SparkSession, tmp_path: Path) -> None:
+    assert "holds no trace" in refused(spark, tmp_path)
+
+
+def test_missing_rows_never_pass_as_no_violation(rows: list[Row], spark: SparkSession, tmp_path: Path) -> None:
+    lost = next(row for row in rows if row.event == "deliver")
+    write_parquet([row for row in rows if row is not lost], tmp_path / "a.parquet")
+    found = CliRunner().invoke(app, ["trace", "check", str(tmp_path)])
+    assert found.exit_code == 2
+    assert f"rows are missing at 1 process, so this proves nothing. First: {lost.process}" in " ".join(
+        found.output.split()
+    )
+
+
+def test_a_good_trace_and_a_bad_one_at_the_command_line(rows: list[Row], spark: SparkSession, tmp_path: Path) -> None:
+    twice = next(row for row in rows if row.event == "deliver" and row.level == "S" and row.service == "agreed")
+    again = msgspec.structs.replace(twice, index=max(row.index for row in rows if row.process == twice.process) + 1)
+    ended = [row for row in rows if row.event != "end" or row.process != twice.process]
+    shifted = msgspec.structs.replace(again, index=again.index - (len(rows) - len(ended)))
+    named = [msgspec.structs.replace(row, run="seed-5") for row in [*ended, shifted]]
+    write_parquet(named, tmp_path / "a.parquet")
+    found = CliRunner().invoke(app, ["trace", "check", str(tmp_path)])
+    assert found.exit_code == 1
+    assert f"{twice.process} delivered {twice.message} twice" in found.output
+    assert f"{twice.process} row {twice.index}: deliver, message {twice.message}" in found.output
+    assert "covey sim run --seed 5" in found.output
+
+
+def test_more_than_63_members(spark: SparkSession, tmp_path: Path) -> None:
+    from tests.unit.checkers.ideal import IdealRun
+
+    many = IdealRun(seed=2, daemons=70, steps=2, batch=2).trace.rows
+    write_parquet(many, tmp_path / "a.parquet")
+    judgement = judge(read_trace(spark, tmp_path))
+    assert judgement.violations == []
+    assert judgement.gaps == []
+
+
+def test_java_versions_are_read() -> None:
+    assert major_version('openjdk version "21.0.2" 2024-01-16') == 21
+    assert major_version("no Java here") == 0
+    assert ensure_java()
