@@ -16,6 +16,7 @@ from covey.drivers.simulation.run import play
 from covey.trace.record import Row
 from tests.simulation.client_mutants import CLIENT_MUTANTS
 from tests.simulation.mutants import COMPANIONS, MUTANTS, Mutant
+from tests.unit.checkers.ideal import IdealRun
 
 Rows = list[Row]
 
@@ -43,7 +44,10 @@ GOOD_SEEDS = (3, 11, 24)
 
 
 def good_runs() -> dict[str, Rows]:
-    return {f"seed-{seed}": _played(seed, Asked(clients=6), []) for seed in GOOD_SEEDS}
+    """Simulated ones, and one of more daemons than a 64-bit mask has room for."""
+    many = IdealRun(seed=2, daemons=70, steps=2, batch=2).trace.rows
+    simulated = {f"seed-{seed}": _played(seed, Asked(clients=6), []) for seed in GOOD_SEEDS}
+    return simulated | {"many": [msgspec.structs.replace(row, run="many") for row in many]}
 
 
 def mutated_runs() -> dict[str, Rows]:

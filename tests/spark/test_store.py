@@ -10,10 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from covey.analysis import judge, read_trace
+from covey.analysis import read_trace
+from covey.analysis.judging import Gap, Judgement
 from covey.analysis.schema import ARROW_SCHEMA, SCHEMA_KEY
 from covey.analysis.session import ensure_java, major_version
 from covey.analysis.store import compact, write_parquet
+from covey.analysis.tables.lives import gaps_in
+from covey.cli import trace_check
 from covey.cli.main import app
 from covey.trace.cat import to_json_line
 from covey.trace.errors import TraceError
@@ -96,17 +99,25 @@ def test_a_directory_without_a_trace_is_no_good_trace(spark: SparkSession, tmp_p
     assert "holds no trace" in refused(spark, tmp_path)
 
 
-def test_missing_rows_never_pass_as_no_violation(rows: list[Row], spark: SparkSession, tmp_path: Path) -> None:
+def test_missing_rows_are_noticed(rows: list[Row], spark: SparkSession, tmp_path: Path) -> None:
     lost = next(row for row in rows if row.event == "deliver")
-    write_parquet([row for row in rows if row is not lost], tmp_path / "a.parquet")
-    found = CliRunner().invoke(app, ["trace", "check", str(tmp_path)])
-    assert found.exit_code == 2
-    assert f"rows are missing at 1 process, so this proves nothing. First: {lost.process}" in " ".join(
-        found.output.split()
-    )
+    told = msgspec.structs.replace(rows[0], process="z:1", index=0, event="gap", detail="3 rows lost")
+    write_parquet([told, *(row for row in rows if row is not lost)], tmp_path / "a.parquet")
+    found = {row["process"]: row["detail"] for row in gaps_in(read_trace(spark, tmp_path)).collect()}
+    assert found == {lost.process: None, "z:1": "3 rows lost"}
 
 
-def test_a_good_trace_and_a_bad_one_at_the_command_line(rows: list[Row], spark: SparkSession, tmp_path: Path) -> None:
+def test_missing_rows_never_pass_as_no_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = Judgement(gaps=[Gap("demo", "S", "a:1", "3 rows lost")])
+    monkeypatch.setattr(trace_check, "_judge", lambda *_: (judged, None))
+    for options in ([], ["--json"]):
+        found = CliRunner().invoke(app, ["trace", "check", "anywhere", *options])
+        assert found.exit_code == 2
+        assert "3 rows lost" in found.output
+    assert "proves nothing" in CliRunner().invoke(app, ["trace", "check", "anywhere"]).output
+
+
+def test_a_bad_trace_at_the_command_line(rows: list[Row], spark: SparkSession, tmp_path: Path) -> None:
     twice = next(row for row in rows if row.event == "deliver" and row.level == "S" and row.service == "agreed")
     again = msgspec.structs.replace(twice, index=max(row.index for row in rows if row.process == twice.process) + 1)
     ended = [row for row in rows if row.event != "end" or row.process != twice.process]
@@ -118,16 +129,6 @@ def test_a_good_trace_and_a_bad_one_at_the_command_line(rows: list[Row], spark: 
     assert f"{twice.process} delivered {twice.message} twice" in found.output
     assert f"{twice.process} row {twice.index}: deliver, message {twice.message}" in found.output
     assert "covey sim run --seed 5" in found.output
-
-
-def test_more_than_63_members(spark: SparkSession, tmp_path: Path) -> None:
-    from tests.unit.checkers.ideal import IdealRun
-
-    many = IdealRun(seed=2, daemons=70, steps=2, batch=2).trace.rows
-    write_parquet(many, tmp_path / "a.parquet")
-    judgement = judge(read_trace(spark, tmp_path))
-    assert judgement.violations == []
-    assert judgement.gaps == []
 
 
 def test_java_versions_are_read() -> None:
