@@ -82,7 +82,7 @@ class Attacker:
         outcomes: dict[str, int] = self.status(name)["outcomes_unlisted"]
         counted = sum(outcomes.values())
         assert counted <= self.sent[name]
-        return counted == self.sent[name] - self.lost(name)
+        return counted >= self.sent[name] - self.lost(name)
 
     def lost(self, name: str) -> int:
         return lost_by_the_system(self._ports[name]) - self._lost_before[name]
@@ -103,12 +103,16 @@ def attacked(directory: Path, seed: int, settings: str = "") -> Iterator[tuple[L
 
 
 def assert_every_datagram_is_counted(attacker: Attacker) -> None:
-    """Received is accepted and dropped by reason, no more and no less: of all, and of what the attacker sent."""
+    """Received is accepted and dropped by reason, no more and no less: of all, and of what the attacker sent.
+
+    What a full buffer lost never came; batches are small enough that this is nothing, unless the machine stalls.
+    """
     for name in NAMES:
         status = attacker.status(name)
         ours, theirs = status["outcomes"], status["outcomes_unlisted"]
         assert status["datagrams_received"] == sum(ours.values()) + sum(theirs.values())
-        assert sum(theirs.values()) == attacker.sent[name] - attacker.lost(name)
+        counted, lost = sum(theirs.values()), attacker.lost(name)  # Which may have been ours or theirs.
+        assert attacker.sent[name] - lost <= counted <= attacker.sent[name]
         assert all(what == "accepted" or "dropped" in what or "rejected" in what for what in theirs)
 
 
