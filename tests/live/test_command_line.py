@@ -18,7 +18,9 @@ import pytest
 
 import covey
 from covey.client.address import socket_path
-from covey.drivers.live.cluster import LocalCluster
+from covey.config import Cluster, DaemonConfig
+from covey.config_file import render
+from covey.drivers.live.cluster import LocalCluster, free_ports
 
 pytestmark = pytest.mark.live
 
@@ -385,6 +387,29 @@ def test_up_runs_until_it_is_told_to_stop_and_leaves_nobody_behind(tmp_path: Pat
     rest, _ = up.communicate(timeout=WITHIN_S)
     assert up.returncode == 0
     assert sum(one["kind"] == "stopped" for one in objects(rest)) == 2
+
+
+def test_up_runs_a_file_and_says_its_views_only(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    path = tmp_path / "covey.toml"
+    ports = free_ports(2)
+    members = tuple(DaemonConfig(name, 0, "127.0.0.1", port) for name, port in zip("ab", ports, strict=True))
+    path.write_text(render(Cluster("mine", members), "loopback"))
+    up = subprocess.Popen(
+        [*COVEY, "up"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert up.stdout is not None
+    said = [next(line for line in up.stdout if " of a b; " in line)]
+    again = subprocess.run(
+        [*COVEY, "up"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=WITHIN_S, check=False
+    )
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "run already" in again.stderr
+    up.send_signal(signal.SIGTERM)
+    rest, errors = up.communicate(timeout=WITHIN_S)
+    assert up.returncode == 0
+    assert "covey chat" in errors
+    assert all(line.split()[3] in {"ready", "view", "stopped"} for line in [*said, *rest.splitlines()])
 
 
 def test_a_cluster_in_parts_tells_of_each_part_by_itself(tmp_path: Path) -> None:

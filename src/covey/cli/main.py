@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = {
     "demo": "demo",
-    "up": "daemon",
+    "up": "up",
     "chat": "chat",
     "send": "send",
     "tail": "tail",
