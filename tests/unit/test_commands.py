@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from covey.cli import up
+from covey.cli import common, up
 from covey.cli.main import app
 from covey.cli.status_tables import print_statuses
 from covey.client.address import socket_path
@@ -79,6 +79,20 @@ RUNNING: dict[str, Any] = {
 @pytest.fixture
 def runner() -> CliRunner:
     return CliRunner()
+
+
+@pytest.mark.parametrize("words", [[], ["send"], ["sim"], ["sim", "run"]])
+def test_help_is_short_to_ask_for(runner: CliRunner, words: list[str]) -> None:
+    ran = runner.invoke(app, [*words, "-h"])
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize(("found", "called"), [(None, ".venv/bin/covey"), ("/usr/bin/covey", "covey")])
+def test_what_is_to_be_typed_next_can_be_typed(monkeypatch: pytest.MonkeyPatch, found: str | None, called: str) -> None:
+    monkeypatch.setattr("sys.argv", [".venv/bin/covey", "demo"])
+    monkeypatch.setattr("shutil.which", lambda _: found)
+    assert common.called() == called
 
 
 # --- init
