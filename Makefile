@@ -4,7 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEV_READY := $(VENV)/.ready-dev
 DOCS_READY := $(VENV)/.ready-docs
+SPARK_READY := $(VENV)/.ready-spark
+comma := ,
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -18,23 +21,24 @@ help: ## Show this list
 demo: $(READY) ## Watch replicas survive a partition and crashes, and check every promise
 	@rm -rf build/demo && mkdir -p build
 	@$(BIN)/covey demo --keep build/demo
+	@$(MAKE) --no-print-directory $(SPARK_READY)
 	@echo "The same trace once more, with Spark:"
 	@$(BIN)/covey trace check build/demo/trace
 
-test: $(READY) ## Run every test
+test: $(DEV_READY) ## Run every test
 	$(BIN)/pytest -n 2 -m "not spark"
 	$(BIN)/pytest -m spark
 
-test-fast: $(READY) ## Run the tests that take seconds, for daily work
+test-fast: $(DEV_READY) ## Run the tests that take seconds, for daily work
 	$(BIN)/pytest -n 2 -m "not slow and not live and not spark"
 
-test-spark: $(READY) ## Run the tests of the analysis, in one Java process
+test-spark: $(DEV_READY) ## Run the tests of the analysis, in one Java process
 	$(BIN)/pytest -m spark
 
 soak: $(READY) ## Trouble a live cluster for twenty minutes, then check its trace (needs root for the network part)
 	@$(BIN)/python -m covey.drivers.live.soak --minutes 20
 
-check: $(READY) ## Formatting, lint, types, layers, and the rules of the house
+check: $(DEV_READY) ## Formatting, lint, types, layers, and the rules of the house
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict
@@ -45,7 +49,7 @@ docs: $(DOCS_READY) ## Build the documentation as a site in build/site; a broken
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open build/site/index.html"
 
-fmt: $(READY) ## Format the code, and mend what lint can mend
+fmt: $(DEV_READY) ## Format the code, and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -53,19 +57,32 @@ clean: ## Remove the virtual environment and every cache
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests examples docs -type d -name __pycache__ -prune -exec rm -rf {} +
 
-# Redone when the dependencies change.
-$(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || { \
-	  echo "Covey needs Python 3.11, 3.12 or 3.13, but $(PYTHON) is: $$($(PYTHON) --version 2>&1 || true)" >&2; \
-	  echo "Name another one like this: make PYTHON=python3.12 $(or $(MAKECMDGOALS),help)" >&2; \
-	  exit 1; }
-	@echo "Setting up $(VENV) (once, two minutes or so: Spark is large)"
-	@$(PYTHON) -m venv $(VENV) || { \
-	  echo "Could not make a virtual environment; on Debian and Ubuntu, install the package python3-venv." >&2; \
-	  exit 1; }
-	@$(BIN)/python -m pip install --quiet -e '.[dev,spark]'
+# Redone when the dependencies change. $(1) is what to install beside Covey itself: a first look needs nothing more.
+define set-up
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+	  $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || { \
+	    echo "Covey needs Python 3.11, 3.12 or 3.13, but $(PYTHON) is: $$($(PYTHON) --version 2>&1 || true)" >&2; \
+	    echo "Name another one like this: make PYTHON=python3.12 $(or $(MAKECMDGOALS),help)" >&2; \
+	    exit 1; }; \
+	  echo "Setting up $(VENV) (once, less than a minute)"; \
+	  $(PYTHON) -m venv $(VENV) || { \
+	    echo "Could not make a virtual environment; on Debian and Ubuntu, install the package python3-venv." >&2; \
+	    exit 1; }; }
+	$(if $(1),@echo "Installing $(1) into $(VENV) (once; Spark is large: a minute or two)")
+	@$(BIN)/python -m pip install --quiet -e '.$(1)'
 	@$(BIN)/python -m compileall -q src
-	@touch $@
+	@touch $(READY) $@
+endef
+
+$(READY): pyproject.toml
+	$(call set-up,)
+
+$(SPARK_READY): pyproject.toml
+	$(call set-up,[spark])
+
+$(DEV_READY): pyproject.toml
+	$(call set-up,[dev$(comma)spark])
+	@touch $(SPARK_READY)
 
 $(DOCS_READY): $(READY)
 	@$(BIN)/python -m pip install --quiet -e '.[docs]'

@@ -18,7 +18,9 @@ import pytest
 
 import covey
 from covey.client.address import socket_path
-from covey.drivers.live.cluster import LocalCluster
+from covey.config import Cluster, DaemonConfig
+from covey.config_file import render
+from covey.drivers.live.cluster import LocalCluster, free_ports
 
 pytestmark = pytest.mark.live
 
@@ -78,6 +80,18 @@ def test_send_says_when_it_is_delivered_and_to_how_many(cluster: LocalCluster) -
         assert ran.stdout == "1 safe message to sent (1 member): delivered; every daemon of the view has it\n"
         message = until(reader, covey.Message)
     assert (message.sender, message.payload, message.service, message.kind) == ("sender@b", b"hello", covey.SAFE, 7)
+
+
+def test_sending_to_one_program_does_not_claim_that_it_is_there(cluster: LocalCluster) -> None:
+    ran = run(cluster, "send", "nobody@a", "hi")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout == "1 agreed message to nobody@a (if it is there): delivered, in one order for all\n"
+
+
+def test_nothing_to_send_is_said(cluster: LocalCluster) -> None:
+    ran = run(cluster, "send", "room")
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert "standard input was empty" in ran.stderr
 
 
 def test_lines_of_standard_input_are_messages(cluster: LocalCluster) -> None:
@@ -191,9 +205,9 @@ def test_a_tail_goes_to_another_daemon_when_its_own_is_gone(tmp_path: Path) -> N
 class Terminal:
     """A command on a pseudo-terminal."""
 
-    def __init__(self, cluster: LocalCluster, *arguments: str, columns: int = 60) -> None:
+    def __init__(self, cluster: LocalCluster, *arguments: str, columns: int = 60, term: str = "xterm") -> None:
         self._main, other = pty.openpty()
-        environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns), "LINES": "24"}
+        environment = {**os.environ, "TERM": term, "COLUMNS": str(columns), "LINES": "24"}
         self.process = subprocess.Popen(
             [*COVEY, *arguments], cwd=cluster.directory, stdin=other, stdout=other, stderr=other, env=environment,
             start_new_session=True,
@@ -228,6 +242,7 @@ class Terminal:
 
 def test_tail_pauses_and_goes_on_by_a_key(cluster: LocalCluster) -> None:
     with Terminal(cluster, "tail", "paused", "--name", "pauser") as tail:
+        tail.until("space pauses, q ends")
         tail.until("we are in")
         tail.type(" ")
         tail.until("paused")
@@ -261,7 +276,7 @@ def test_a_chat_with_json_prints_objects_only(cluster: LocalCluster) -> None:
 
 def test_a_chat_on_a_terminal(cluster: LocalCluster) -> None:
     with Terminal(cluster, "chat", "talk", "--name", "alice", "--at", "a") as chat:
-        chat.until("you are alice@a")
+        chat.until("you are alice@a, in talk")
         chat.until("we are in")
         with member(cluster, "bob", "talk", "b") as bob:
             chat.until("bob@b joined")
@@ -301,6 +316,16 @@ def test_groups_tells_who_is_where(cluster: LocalCluster) -> None:
     assert "nobody is in listed" in run(cluster, "groups", "--group", "listed").stdout
 
 
+def test_status_says_how_to_start_who_does_not_run(tmp_path: Path) -> None:
+    with LocalCluster(tmp_path, 2, run="partly", traced=False) as cluster:
+        none = run(cluster, "status")
+        cluster.start("a")
+        partly = run(cluster, "status")
+    assert (none.returncode, partly.returncode) == (1, 1)
+    assert "not running: a b. Start with `covey up`" in none.stderr
+    assert "not running: b. Start with `covey daemon b`" in partly.stderr
+
+
 def test_status_tells_of_programs_and_what_waits_for_them(cluster: LocalCluster) -> None:
     with member(cluster, "counted", "status", "b") as session:
         session.send("status", b"x" * 100)
@@ -336,6 +361,21 @@ def test_top_on_a_terminal_pauses_and_ends_by_keys(cluster: LocalCluster, column
         top.until("q ends")
         top.type("q")
         assert top.wait() == 0
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_one_picture(cluster: LocalCluster) -> None:
+    with Terminal(cluster, "top", columns=80, term="dumb") as top:
+        assert "\x1b" not in top.until("3 of 3 daemons")
+        assert top.wait() == 0
+
+
+def test_a_chat_on_a_terminal_that_cannot_move_its_cursor(cluster: LocalCluster) -> None:
+    with Terminal(cluster, "chat", "plain", "--name", "plain", "--at", "a", term="dumb") as chat:
+        chat.until("we are in")
+        chat.type("hello\n")
+        assert "\x1b" not in chat.until("plain@a: hello")
+        chat.type("\x04")
+        assert chat.wait() == 0
 
 
 @pytest.mark.parametrize(
@@ -385,6 +425,29 @@ def test_up_runs_until_it_is_told_to_stop_and_leaves_nobody_behind(tmp_path: Pat
     rest, _ = up.communicate(timeout=WITHIN_S)
     assert up.returncode == 0
     assert sum(one["kind"] == "stopped" for one in objects(rest)) == 2
+
+
+def test_up_runs_a_file_and_says_its_views_only(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    path = tmp_path / "covey.toml"
+    ports = free_ports(2)
+    members = tuple(DaemonConfig(name, 0, "127.0.0.1", port) for name, port in zip("ab", ports, strict=True))
+    path.write_text(render(Cluster("mine", members), "loopback"))
+    up = subprocess.Popen(
+        [*COVEY, "up"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert up.stdout is not None
+    said = [next(line for line in up.stdout if " of a b; " in line)]
+    again = subprocess.run(
+        [*COVEY, "up"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=WITHIN_S, check=False
+    )
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "run already" in again.stderr
+    up.send_signal(signal.SIGTERM)
+    rest, errors = up.communicate(timeout=WITHIN_S)
+    assert up.returncode == 0
+    assert "covey chat" in errors
+    assert all(line.split()[3] in {"ready", "view", "stopped"} for line in [*said, *rest.splitlines()])
 
 
 def test_a_cluster_in_parts_tells_of_each_part_by_itself(tmp_path: Path) -> None:

@@ -211,5 +211,26 @@ def test_the_screen_fits_the_terminal(columns: int, rows: int) -> None:
     assert codes <= {"0", "1", "2", "1;31", "31", "2;31"}, "weight and red only"
 
 
+@pytest.mark.parametrize(("columns", "shown"), [(60, "loss: a member was not heard in ti…"), (80, "in time")])
+def test_a_reason_without_room_ends_with_a_sign(columns: int, shown: str) -> None:
+    assert shown in drawn(two_looks(), columns)
+
+
+def test_long_lists_of_members_leave_room_for_the_reason() -> None:
+    names = [f"daemon{number}" for number in range(9)]
+    many = answer("a", 1)
+    many["recent_views"][0] |= {"members": names, "transitional": names}
+    text = drawn(picture(Look(0, {"a": many}), None), 60)
+    assert "daemon0 daemon1…  daemon0 daemon1…  loss: a membe…" in text
+    assert all(len(line) <= 60 for line in text.splitlines())
+
+
+def drawn(shown: Picture, columns: int) -> str:
+    console = Console(width=columns, height=24)
+    with console.capture() as capture:
+        console.print(screen(shown, columns, 24))
+    return capture.get()
+
+
 def test_names_are_those_of_programs() -> None:
     assert name_of("p@a:1.101") == two_looks().receivers[0].name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from covey.cli import common, up
 from covey.cli.main import app
 from covey.cli.status_tables import print_statuses
+from covey.client.address import socket_path
 from covey.config_file import load
 from covey.drivers.live import failover
 from covey.drivers.live.cluster import LiveError
 from covey.drivers.live.failover import KINDS, Failover, Plan
+from covey.drivers.live.launch import Options, from_arguments
 from covey.drivers.simulation.checkers.verdict import Violation
 
 RUNNING: dict[str, Any] = {
@@ -78,6 +82,20 @@ def runner() -> CliRunner:
     return CliRunner()
 
 
+@pytest.mark.parametrize("words", [[], ["send"], ["sim"], ["sim", "run"]])
+def test_help_is_short_to_ask_for(runner: CliRunner, words: list[str]) -> None:
+    ran = runner.invoke(app, [*words, "-h"])
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize(("found", "called"), [(None, ".venv/bin/covey"), ("/usr/bin/covey", "covey")])
+def test_what_is_to_be_typed_next_can_be_typed(monkeypatch: pytest.MonkeyPatch, found: str | None, called: str) -> None:
+    monkeypatch.setattr("sys.argv", [".venv/bin/covey", "demo"])
+    monkeypatch.setattr("shutil.which", lambda _: found)
+    assert common.called() == called
+
+
 # --- init
 
 
@@ -110,6 +128,92 @@ def test_init_refuses_with_what_to_do(
     assert ran.exit_code == 2
     assert ran.stdout == ""
     assert remedy in ran.stderr
+
+
+def test_init_says_what_to_type_next(runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "with `covey daemon a`, or all with `covey up`" in runner.invoke(app, ["init"]).stdout
+    assert "`covey up --config other.toml`" in runner.invoke(app, ["init", "other.toml"]).stdout
+
+
+# --- up
+
+
+class Started:
+    """Processes that are not started."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.options: list[Options] = []
+        monkeypatch.setattr(up, "_wait_for", lambda _: 0)
+        monkeypatch.setattr("subprocess.Popen", lambda command, **_: self.options.append(from_arguments(command[-1:])))
+
+    @property
+    def names(self) -> str:
+        return " ".join(one.name for one in self.options)
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Started:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return Started(monkeypatch)
+
+
+def test_up_runs_the_file_that_other_commands_would_find(runner: CliRunner, started: Started) -> None:
+    runner.invoke(app, ["init", "--daemons", "2"])
+    ran = runner.invoke(app, ["up"])
+    assert (ran.exit_code, started.names) == (0, "a b")
+    assert {one.config for one in started.options} == {str(Path("covey.toml").absolute())}
+    assert "COVEY_ADDRESS" not in ran.stderr
+    assert not Path("covey-up").exists()
+
+
+def test_up_without_a_file_makes_one_and_again_the_next_time(runner: CliRunner, started: Started) -> None:
+    assert runner.invoke(app, ["up"]).exit_code == 0
+    assert runner.invoke(app, ["up", "--daemons", "1"]).exit_code == 0
+    assert started.names == "a b c a"
+    assert [one.name for one in load(Path("covey-up/covey.toml")).cluster.daemons] == ["a"]
+    assert all(one.views_only for one in started.options)
+
+
+def test_up_beside_another_file_says_how_to_reach_its_daemons(runner: CliRunner, started: Started) -> None:
+    runner.invoke(app, ["init"])
+    ran = runner.invoke(app, ["up", "--dir", "second"])
+    assert (ran.exit_code, started.names) == (0, "a b c")
+    assert f"work in {Path('second').absolute()} " in ran.stderr
+    address = socket_path(load(Path("second/covey.toml")).cluster.digest(), "a")
+    assert f"export COVEY_ADDRESS=unix:{address}" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["--dir", "."], "run it with --config covey.toml"),
+        (["--dir", "file"], "name a directory of yours"),
+        (["--config", "covey.toml", "--daemons", "2"], "leave out --daemons"),
+        (["--config", "missing.toml"], "covey init"),
+    ],
+)
+def test_up_refuses_with_what_to_do(runner: CliRunner, started: Started, arguments: list[str], remedy: str) -> None:
+    runner.invoke(app, ["init"])
+    Path("file").touch()
+    ran = runner.invoke(app, ["up", *arguments])
+    assert (ran.exit_code, ran.stdout, started.options) == (2, "", [])
+    assert remedy in ran.stderr
+
+
+def test_up_leaves_daemons_alone_that_run_already(runner: CliRunner, started: Started) -> None:
+    runner.invoke(app, ["init"])
+    path = socket_path(load(Path("covey.toml")).cluster.digest(), "b")
+    path.parent.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        for arguments in (["up"], ["up", "--dir", "."], ["up", "--config", "covey.toml"]):
+            ran = runner.invoke(app, arguments)
+            assert (ran.exit_code, started.options) == (2, [])
+            assert "b of " in ran.stderr
+            assert "run already" in ran.stderr
 
 
 # --- status

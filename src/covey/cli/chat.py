@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .lines import Changes
 
-HELP: Final = "a line is sent to all; /who lists members, /to NAME@DAEMON TEXT is for one, /quit ends"
+HELP: Final = "a line is sent to all; /who lists members; /quit ends\n/to NAME@DAEMON TEXT is for one of them alone"
 
 EXAMPLES = (
     "covey chat",
@@ -215,8 +215,10 @@ class Talk:
     # --- what we type
 
     async def _talk(self, session: Session, lines: asyncio.Queue[str | None]) -> int:
+        from .lines import printable
+
         if isinstance(self._screen, Prompt):
-            self._screen.line(f"you are {session.name}; {HELP}")
+            self._screen.line(f"you are {session.name}, in {printable(self._group)}\n{HELP}")
         while (line := await lines.get()) is not None and line.strip() != "/quit":
             if line.strip():
                 await self._say(session, line)

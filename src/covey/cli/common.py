@@ -6,10 +6,12 @@ Exit codes: 0 all is well; 1 a promise is broken, or nobody was reached; 2 it wa
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -80,6 +82,12 @@ def telling(command: str) -> Iterator[None]:
         # The reader has seen enough. What is still buffered goes nowhere, or the exit would complain of it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
+
+
+def called() -> str:
+    """What to type to call us again: without a virtual environment that is active, no shell knows `covey`."""
+    me = Path(sys.argv[0])
+    return str(me) if me.name == "covey" and shutil.which("covey") is None else "covey"
 
 
 def session_name(asked: str | None, command: str) -> str:

@@ -1,34 +1,37 @@
-"""`covey init`, `covey daemon` and `covey up`: a cluster from its file to running daemons."""
+"""`covey init` and `covey daemon`: the file of a cluster, and one daemon of it.
+
+In:        a file, a name.  Out: a new file; this process as a daemon.
+Not here:  a whole cluster at once (up.py).
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from .common import called
+
 if TYPE_CHECKING:
     from covey.config_file import Configuration
 
 FAILED = 2
-NEXT = "covey chat, covey top, covey status"
+DEFAULT = Path("covey.toml")
 
 EXAMPLES = {
     "init": ("covey init", "covey init cluster/covey.toml --daemons 5 --port 5000"),
     "daemon": ("covey daemon a", "covey daemon b --config cluster/covey.toml --trace trace"),
-    "up": ("covey up", "covey up --daemons 5 --dir cluster"),
 }
 
 Config = Annotated[Path, typer.Option("--config", help="The configuration file.")]
 
 
 def init(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path("covey.toml"),
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = DEFAULT,
     daemons: Annotated[int, typer.Option(min=1, max=100, help="How many daemons.")] = 3,
     name: Annotated[str, typer.Option(help="Name of the cluster: daemons of another name are ignored.")] = "covey",
     port: Annotated[int, typer.Option(min=1, max=65_000, help="UDP port of the first; the others follow.")] = 4_801,
@@ -57,12 +60,13 @@ def init(
         told = {"path": str(path), "cluster": name, "preset": "loopback", "daemons": to_builtins(members)}
         print(json.dumps(told))
     else:
-        print(f"{path} written: start its daemons with `covey daemon a --config {path}`, and so on")
+        me, named = called(), "" if path == DEFAULT else f" --config {path}"
+        print(f"{path} written: start one daemon with `{me} daemon a{named}`, or all with `{me} up{named}`")
 
 
 def daemon(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which daemon of the file this is.")],
-    config: Config = Path("covey.toml"),
+    config: Config = DEFAULT,
     trace: Annotated[Path | None, typer.Option(help="Write the event trace into this directory.")] = None,
     run: Annotated[str, typer.Option(help="Name of this run in the trace.")] = "live",
     as_json: Annotated[bool, typer.Option("--json", help="Say events as JSON objects, one a line.")] = False,
@@ -79,43 +83,6 @@ def daemon(
     options = Options(config=str(config), name=name, trace=directory, run=run, json=as_json)
     # A process of its own from here on: a daemon carries none of the command line's libraries.
     os.execv(sys.executable, command(options))
-
-
-def up(
-    daemons: Annotated[int, typer.Option(min=1, max=30, help="How many daemons.")] = 3,
-    directory: Annotated[Path, typer.Option("--dir", help="Where to put the configuration file.")] = Path("covey-up"),
-    as_json: Annotated[bool, typer.Option("--json", help="Daemons say events as JSON objects, one a line.")] = False,
-) -> None:
-    """Run a whole cluster on this machine until Ctrl-C."""
-    from covey.config import Cluster, DaemonConfig, daemon_name
-    from covey.config_file import render
-    from covey.drivers.live.cluster import free_ports
-    from covey.drivers.live.launch import Options, command
-
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / "covey.toml"
-    ports = free_ports(daemons)
-    members = tuple(DaemonConfig(daemon_name(rank), 0, "127.0.0.1", port) for rank, port in enumerate(ports))
-    path.write_text(render(Cluster("up", members), "loopback"))
-    print(f"{daemons} daemons of {path}, until Ctrl-C. In another terminal: {NEXT}", file=sys.stderr)
-    commands = [command(Options(config=str(path), name=one.name, json=as_json, control=True)) for one in members]
-    # Their own sessions: Ctrl-C comes to us, and we stop them in good order. Our end of their input is open while we
-    # live: they do not outlive us, whatever ends us.
-    children = [subprocess.Popen(one, stdin=subprocess.PIPE, start_new_session=True) for one in commands]
-    raise typer.Exit(_wait_for(children))
-
-
-def _wait_for(children: list[subprocess.Popen[bytes]]) -> int:
-    """Until all have ended; SIGTERM, SIGHUP and Ctrl-C are passed on as SIGTERM."""
-
-    def stop(*_: object) -> None:
-        for child in children:
-            if child.poll() is None:
-                child.send_signal(signal.SIGTERM)
-
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, stop)
-    return max(abs(child.wait()) for child in children)
 
 
 def _load(path: Path) -> Configuration:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from .common import BROKEN, USAGE, Json, fail
+from .common import BROKEN, USAGE, Json, called, fail
 
 if TYPE_CHECKING:
     from covey.drivers.simulation.checkers import Verdict
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
     from .demo_stage import Judgement, Stage
 
-KEPT = (
-    "Every promise was kept. What you saw is called extended virtual synchrony. To play with it: covey up, then in "
-    "other terminals covey chat and covey top."
-)
+KEPT = "Every promise was kept. What you saw is called extended virtual synchrony."
 EXAMPLES = ("covey demo", "covey demo --keep played && covey trace cat played/trace", "covey demo --json")
 
 
@@ -61,7 +58,7 @@ def demo(
         if not worth_keeping:
             shutil.rmtree(directory, ignore_errors=True)
     if worth_keeping:
-        stage.say(f"Trace, logs and cluster file are in {directory}; see: covey trace cat {directory / 'trace'}")
+        stage.say(f"Trace, logs and cluster file are in {directory}; see: {called()} trace cat {directory / 'trace'}")
     raise typer.Exit(0 if holds else BROKEN)
 
 
@@ -86,6 +83,8 @@ def _judge(directory: Path, stage: Stage) -> bool:
         stage.judgement(judgement)
     holds = all(judgement.holds for judgement in judgements)
     stage.say(KEPT if holds else "A promise was broken.")
+    if holds:
+        stage.say(f"To play with it: {called()} up; then, in other terminals, {called()} chat and {called()} top.")
     return holds
 
 

@@ -18,8 +18,12 @@ STDIN = 0
 
 
 def is_terminal() -> bool:
-    """Whether somebody sits there: keys come in, and what is shown is seen."""
-    return os.isatty(STDIN) and sys.stdout.isatty()
+    """Whether somebody sits there: keys come in, what is shown is seen, and a line can be written again."""
+    return os.isatty(STDIN) and sys.stdout.isatty() and not is_dumb()
+
+
+def is_dumb() -> bool:
+    return os.environ.get("TERM") == "dumb"
 
 
 @contextmanager
@@ -55,5 +59,5 @@ def dim(text: str) -> str:
 
 def _styled(text: str, style: int) -> str:
     """Weight only, no colour: every background shows it."""
-    plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ or is_dumb()
     return text if plain else f"\x1b[{style}m{text}\x1b[0m"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = {
     "demo": "demo",
-    "up": "daemon",
+    "up": "up",
     "chat": "chat",
     "send": "send",
     "tail": "tail",
@@ -56,6 +56,7 @@ def build(wanted: str | None = None) -> typer.Typer:
         help="Covey: wide-area group communication with extended virtual synchrony.",
         epilog=examples(("covey demo", "covey up", "covey chat", "covey top")),
         no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )

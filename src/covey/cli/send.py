@@ -155,12 +155,25 @@ def _tell(told: dict[str, Any], groups: list[str], service: str, as_json: bool) 
         print(json.dumps(told))
         return
     members = told["members"]
-    to = ", ".join(f"{group} ({_count(members[group], 'member')})" if group in members else group for group in groups)
-    if told["delivered"] or service == ServiceName.UNRELIABLE:
+    to = ", ".join(_destination(group, members) for group in groups)
+    if not told["messages"]:
+        print("covey send: no message: standard input was empty", file=sys.stderr)
+    elif told["delivered"] or service == ServiceName.UNRELIABLE:
         print(f"{_count(told['messages'], f'{service} message')} to {to}: {PROMISE[service]}")
     for group, number in members.items():
         if not number:
             print(f"covey send: nobody was in {group!r}; see who is where with: covey groups", file=sys.stderr)
+
+
+def _destination(group: str, members: dict[str, int]) -> str:
+    """A group with its members. Of a program nobody tells us whether it is there.
+
+    >>> _destination("room", {"room": 2}), _destination("bob@b", {})
+    ('room (2 members)', 'bob@b (if it is there)')
+    """
+    if group in members:
+        return f"{group} ({_count(members[group], 'member')})"
+    return f"{group} (if it is there)" if "@" in group else group
 
 
 def _count(number: int, what: str) -> str:

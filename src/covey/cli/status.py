@@ -7,6 +7,7 @@ Not here:  the tables (status_tables.py), what a daemon tells (drivers/live/stat
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -45,4 +46,8 @@ def status(
         from .status_tables import print_statuses
 
         print_statuses(told)
+    missing = [name for name, answer in told.items() if answer is None]
+    if missing:
+        how = f"`covey daemon {missing[0]}`" if len(missing) < len(told) else "`covey up`"
+        print(f"covey status: not running: {' '.join(missing)}. Start with {how}", file=sys.stderr)
     raise typer.Exit(0 if all(told.values()) else BROKEN)

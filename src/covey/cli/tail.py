@@ -156,6 +156,7 @@ class _keys:  # noqa: N801 - used as a function is
             self._stack.enter_context(single_keys())
             self._loop.add_reader(STDIN, self._on_key)
             self._stack.callback(self._loop.remove_reader, STDIN)
+            print("-- space pauses, q ends", file=sys.stderr, flush=True)
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()

@@ -21,6 +21,10 @@ from .top_picture import DaemonLine, Picture, ReceiverLine, ViewLine
 
 WIDE: Final = 100
 MEMBERS_WIDTH: Final = 16
+REASON_WIDTH: Final = 30
+"""With less room for reasons, long lists of members are cut first."""
+GAP: Final = 2
+"""Between two columns."""
 HEADING: Final = "bold"
 TROUBLE: Final = "bold red"
 ASIDE: Final = "dim"
@@ -41,7 +45,7 @@ def screen(picture: Picture, columns: int, rows: int, remark: str = "") -> Rende
     return Group(
         title(picture, columns, remark),
         *section(daemon_table(lines[:daemons], wide), len(picture.daemons) - daemons),
-        *section(view_table(picture.views[:views], wide, picture.time_ns), 0),
+        *section(view_table(picture.views[:views], columns, picture.time_ns), 0),
         *section(group_table(picture, groups, wide), 0),
         *section(receiver_table(picture.receivers[:receivers], wide), 0),
     )
@@ -56,7 +60,7 @@ def section(table: Table, hidden: int) -> list[RenderableType]:
 def title(picture: Picture, columns: int, remark: str) -> Text:
     up = sum(daemon.running for daemon in picture.daemons)
     clock = time.strftime("%H:%M:%S", time.localtime(picture.time_ns / 1_000_000_000))
-    text = Text(f"covey {printable(picture.cluster)}", style="bold")
+    text = Text(f"cluster {printable(picture.cluster)}", style="bold")
     text.append(f"  {up} of {len(picture.daemons)} daemons", style="" if up == len(picture.daemons) else TROUBLE)
     text.append(f"  {clock}", style="not bold")
     if remark and len(text.plain) + len(remark) + 2 <= columns:
@@ -89,17 +93,26 @@ def daemon_table(daemons: tuple[DaemonLine, ...], wide: bool) -> Table:
     return table
 
 
-def view_table(views: tuple[ViewLine, ...], wide: bool, now_ns: int) -> Table:
-    columns = [("new view", True), ("of", False), ("together", False), *([("at", False)] if wide else [])]
-    table = table_of(*columns, ("why", False))
-    for one in views:
-        ago = duration_text(max(0, now_ns - one.time_ns) / 1_000_000_000)
-        cells = [f"{ago} ago", " ".join(one.members), " ".join(one.transitional), *([" ".join(one.at)] if wide else [])]
-        table.add_row(*map(Text, cells), Text(f"{one.cause}: {one.reason}"))
-        for column, cell in zip(table.columns, cells, strict=False):
-            # Where there is no room for all, the reason gives way.
-            column.min_width = max(column.min_width or len(str(column.header)), min(len(cell), MEMBERS_WIDTH))
+def view_table(views: tuple[ViewLine, ...], columns: int, now_ns: int) -> Table:
+    wide = columns >= WIDE
+    headings = [("new view", True), ("of", False), ("together", False), *([("at", False)] if wide else [])]
+    table = table_of(*headings, ("why", False))
+    rows = [_view_cells(one, wide, now_ns) for one in views]
+    widths = [max(len(heading), *(len(row[at]) for row in rows)) for at, (heading, _) in enumerate(headings)]
+    if columns - sum(widths) - GAP * len(widths) < REASON_WIDTH:
+        widths = [min(width, MEMBERS_WIDTH) for width in widths]
+    for column, width in zip(table.columns, widths, strict=False):
+        column.width = width
+    # What the others leave. Told to rich, or it would cut the end off without a sign.
+    table.columns[-1].max_width = max(1, columns - sum(widths) - GAP * len(widths))
+    for one, row in zip(views, rows, strict=True):
+        table.add_row(*map(Text, row), Text(f"{one.cause}: {one.reason}"))
     return table
+
+
+def _view_cells(view: ViewLine, wide: bool, now_ns: int) -> list[str]:
+    ago = duration_text(max(0, now_ns - view.time_ns) / 1_000_000_000)
+    return [f"{ago} ago", *(" ".join(names) for names in (view.members, view.transitional, *([view.at] * wide)))]
 
 
 def group_table(picture: Picture, shown: int, wide: bool) -> Table:

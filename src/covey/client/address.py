@@ -105,7 +105,7 @@ def _tcp(address: str) -> Tcp:
 def _nearest() -> list[Unix]:
     file = find_file()
     if file is None:
-        return _only_cluster(_running())
+        return _only_cluster(running())
     cluster = load(file).cluster
     return _sockets(cluster, [daemon.name for daemon in cluster.daemons], file)
 
@@ -114,7 +114,7 @@ def _named(name: str) -> list[Unix]:
     """A daemon of the file; without a file, a running daemon of this name."""
     file = find_file()
     if file is None:
-        return _only_cluster([path for path in _running() if daemon_of(path) == name], name)
+        return _only_cluster([path for path in running() if daemon_of(path) == name], name)
     cluster = load(file).cluster
     cluster.rank_of(name)
     return _sockets(cluster, [name], file)
@@ -128,8 +128,8 @@ def _sockets(cluster: Cluster, names: list[str], file: Path) -> list[Unix]:
     if not found:
         which = f"daemon {names[0]!r}" if len(names) == 1 else "daemon"
         raise ConnectError(
-            f"no {which} of {file} runs here: start one with `covey daemon {names[0]} --config {file}`, or a whole "
-            "cluster with `covey up`"
+            f"no {which} of {file} runs here: start one with `covey daemon {names[0]} --config {file}`, or all of them "
+            f"with `covey up --config {file}`"
         )
     return found
 
@@ -140,12 +140,13 @@ def find_file() -> Path | None:
     return next((path for folder in (here, *here.parents) if (path := folder / FILE_NAME).is_file()), None)
 
 
-def _running() -> list[Path]:
-    """The sockets of this user's daemons behind which somebody listens, sorted."""
+def running(cluster: Cluster | None = None) -> list[Path]:
+    """The sockets of this user's daemons behind which somebody listens, sorted: of one cluster, or of all."""
     directory = socket_directory()
     if not _is_ours(directory):
         return []
-    return [path for path in sorted(directory.glob(f"*{SUFFIX}")) if _answers(path)]
+    pattern = f"*{SUFFIX}" if cluster is None else socket_path(cluster.digest(), "*").name
+    return [path for path in sorted(directory.glob(pattern)) if _answers(path)]
 
 
 def _is_ours(directory: Path) -> bool:
@@ -167,14 +168,18 @@ def _answers(path: Path) -> bool:
     return True
 
 
-def _only_cluster(running: list[Path], name: str = "") -> list[Unix]:
+def _only_cluster(found: list[Path], name: str = "") -> list[Unix]:
     what = f"daemon {name!r}" if name else "daemon"
-    if not running:
+    if not found:
         raise ConnectError(f"no {what} of yours runs on this machine: {START}, or name another address: {FORMS}")
-    if len({path.name.partition("-")[0] for path in running}) > 1:
-        listed = ", ".join(f"unix:{path}" for path in running)
+    clusters: dict[str, list[Path]] = {}
+    for path in found:
+        clusters.setdefault(path.name.partition("-")[0], []).append(path)
+    if len(clusters) > 1:
+        # One address of each: any of them says which cluster is meant.
+        listed = ", ".join(f"unix:{of[0]} ({' '.join(map(daemon_of, of))})" for of in clusters.values())
         raise ConnectError(f"daemons of several clusters run here: say which one you mean: {listed}")
-    return [Unix(path) for path in running]
+    return [Unix(path) for path in found]
 
 
 def daemon_of(path: Path) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from covey.client import address
-from covey.client.address import Tcp, Unix, endpoints, socket_directory, socket_path
+from covey.client.address import Tcp, Unix, endpoints, running, socket_directory, socket_path
 from covey.config import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.errors import ArgumentError, ConfigError, ConnectError
@@ -115,9 +115,17 @@ def test_without_a_file_the_only_cluster_counts(machine: Machine) -> None:
 
 def test_several_clusters_are_told_apart_by_the_program(machine: Machine) -> None:
     paths = [machine.start("a"), machine.start("a", OTHER)]
+    machine.start("b")
     with pytest.raises(ConnectError, match="say which one") as caught:
         endpoints(None)
-    assert all(f"unix:{path}" in str(caught.value) for path in paths)
+    assert all(f"unix:{path} ({names})" in str(caught.value) for path, names in zip(paths, ("a b", "a"), strict=True))
+
+
+def test_daemons_that_run_are_told_apart_by_their_cluster(machine: Machine) -> None:
+    machine.leave_behind("c")
+    paths = [machine.start("a"), machine.start("b"), machine.start("a", OTHER)]
+    assert running() == sorted(paths)
+    assert running(CLUSTER) == paths[:2]
 
 
 def test_when_nothing_runs_it_says_what_to_start(machine: Machine) -> None:
@@ -131,7 +139,7 @@ def test_when_nothing_runs_it_says_what_to_start(machine: Machine) -> None:
 
 def test_when_no_daemon_of_the_file_runs_it_says_what_to_start(machine: Machine) -> None:
     machine.write_file(machine.here)
-    with pytest.raises(ConnectError, match=r"covey daemon a --config .*covey\.toml"):
+    with pytest.raises(ConnectError, match=r"covey daemon a --config .*covey\.toml.*covey up --config .*covey\.toml"):
         endpoints(None)
     with pytest.raises(ConnectError, match=r"no daemon 'b' of .*covey daemon b --config"):
         endpoints("b")

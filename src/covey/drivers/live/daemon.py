@@ -31,7 +31,7 @@ from covey.trace.segments import SegmentWriter
 
 from .control import CommandLines
 from .driver import LiveDaemon, clock, new_life
-from .events import Ended, Event, Gone, Noticed, Ready, Status, event_of, to_line
+from .events import Ended, Event, Gone, Noticed, Ready, StateEntered, Status, event_of, to_line
 from .launch import Options, from_arguments
 from .load import Load
 from .log import to_text
@@ -58,6 +58,7 @@ class DaemonProcess:
         self._stdout = select.poll()
         self._stdout.register(STDOUT, select.POLLOUT)
         self._json = options.json
+        self._views_only = options.views_only
         self._configuration = configuration
         self._ended = False
         self._started_us = clock().mono_us
@@ -112,7 +113,7 @@ class DaemonProcess:
             self._say(Gone(time_ns=time_ns, process=self.process))
         else:
             event = event_of(effect, time_ns, self.process, self._cluster)
-            if event is not None:
+            if event is not None and not (self._views_only and isinstance(event, StateEntered)):
                 self._say(event)
 
     def _say(self, event: Event) -> None:

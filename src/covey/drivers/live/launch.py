@@ -36,6 +36,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Makes the load the same every time."""
     json: bool = False
     """Say events as JSON objects, one a line."""
+    views_only: bool = False
+    """Say nothing of the states on the way to a view."""
     control: bool = False
     """Take commands from standard input; its end stops the daemon."""
 
