@@ -33,7 +33,8 @@ def read_trace(spark: SparkSession, directory: Path | str, *, work: Path | None 
     OSError: it cannot be read. TraceError: it holds no trace, or a file in it that must not be passed over.
     """
     files = parquet_files(Path(directory), work)
-    return spark.read.schema(SPARK_SCHEMA).parquet(*map(str, files))
+    # Spark's own working directory may be another: it keeps the one in which it was started.
+    return spark.read.schema(SPARK_SCHEMA).parquet(*(str(path.absolute()) for path in files))
 
 
 def parquet_files(directory: Path, work: Path | None = None) -> list[Path]:

@@ -56,7 +56,7 @@ def compact(trace: DataFrame, target: Path, files: int = 1) -> None:
     """Write a trace anew in a few large files, the rows of a run and a process side by side: a Spark job."""
     if target.exists():
         raise TraceError(f"{target} exists: name a new directory to compact into.")
-    partial = target.with_name(f".{target.name}.inprogress")
+    partial = target.absolute().with_name(f".{target.name}.inprogress")  # Spark's working directory may be another.
     sorted_rows = trace.repartitionByRange(files, "run", "level", "process").sortWithinPartitions(
         "run", "level", "process", "index"
     )
