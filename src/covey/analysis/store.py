@@ -73,6 +73,7 @@ def _stamp(path: Path) -> None:
         for number in range(whole.num_row_groups):
             writer.write_table(whole.read_row_group(number).cast(ARROW_SCHEMA))
     stamped.rename(path)
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Spark's checksum of what was there before.
 
 
 def inspect(path: Path) -> None:
