@@ -10,8 +10,8 @@ import pytest
 
 from covey.drivers.simulation.checkers import CHECKERS, clients
 from covey.drivers.simulation.checkers.clients.history import ClientHistory
+from covey.drivers.simulation.checkers.common.lives import CAUSAL
 from covey.drivers.simulation.checkers.history import History
-from covey.drivers.simulation.checkers.lives import CAUSAL
 from covey.trace.record import Row
 from tests.unit.checkers.builder import renumbered, verdicts, violated
 from tests.unit.checkers.clients.damage import violations

@@ -2,7 +2,8 @@
 
 `check(rows)` judges a trace: every run by itself, at level S and at level C, and adds the verdicts up. The process of
 a violation tells its level: a client's has an @. `DAEMON_CHECKERS` names the functions of level S, each of which takes
-the History of one run; those of level C are in `clients`. `CHECKERS` is all guarantees that have a checker, in order.
+the History of one run; those of level C are in `clients`, and what both levels read alike is in `common`. `CHECKERS` is
+all guarantees that have a checker, in order.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from covey.drivers.simulation.checkers import clients, delivery, membership, services
+from covey.drivers.simulation.checkers.common.delivery import no_duplication, transitional_signal
+from covey.drivers.simulation.checkers.common.services import causal, fifo, mixing
 from covey.drivers.simulation.checkers.history import History
 from covey.drivers.simulation.checkers.verdict import VIOLATIONS_KEPT, Verdict, Violation, summed
 from covey.trace.record import Row
@@ -24,23 +27,23 @@ DAEMON_CHECKERS: Final[dict[str, Callable[[History], Verdict]]] = {
     "S3": membership.local_monotonicity,
     "S4": membership.membership_agreement,
     "S5": membership.transitional_set,
-    "S6": delivery.no_duplication,
+    "S6": no_duplication,
     "S7": delivery.integrity,
     "S8": delivery.virtual_synchrony,
     "S9": delivery.same_view_delivery,
     "S10": delivery.sane_view,
-    "S11": delivery.transitional_signal,
+    "S11": transitional_signal,
     "S12": delivery.self_delivery,
     "S13": delivery.termination,
     "S14": membership.precision,
     "S15": membership.calm,
     "M1": services.unreliable,
     "M2": services.reliable,
-    "M3": services.fifo,
-    "M4": services.causal,
+    "M3": fifo,
+    "M4": causal,
     "M5": services.agreed,
     "M6": services.safe,
-    "M7": services.mixing,
+    "M7": mixing,
 }
 
 CHECKERS: Final[tuple[str, ...]] = tuple(dict.fromkeys([*DAEMON_CHECKERS, *clients.CHECKERS]))

@@ -16,8 +16,18 @@ Not here:  what is delivered in the views (delivery.py, services.py).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 
+from covey.drivers.simulation.checkers.common.views import (
+    comers,
+    judge_agreement,
+    judge_equal_sets,
+    judge_growth,
+    judge_in_both_views,
+    judge_newcomers,
+    judge_self_inclusion,
+    listed,
+    set_of,
+)
 from covey.drivers.simulation.checkers.history import History
 from covey.drivers.simulation.checkers.lives import Life, Stay
 from covey.drivers.simulation.checkers.verdict import Findings, Verdict
@@ -51,49 +61,24 @@ def _out_of_view(life: Life, event: str, message: str | None, named: str | None,
 def self_inclusion(history: History) -> Verdict:
     """S2."""
     findings = Findings("S2", history.run)
-    for stay in _all_stays(history):
-        findings.premise()
-        if stay.process not in stay.members:
-            findings.violation(
-                stay.process, f"{stay.process} installed {stay.view} of {_listed(stay.members)} without itself"
-            )
+    judge_self_inclusion(findings, history, "installed")
     return findings.verdict()
 
 
 def local_monotonicity(history: History) -> Verdict:
     """S3."""
     findings = Findings("S3", history.run)
-    for stay in _all_stays(history):
-        if stay.previous is None:
-            continue
-        findings.premise()
-        if stay.rank <= stay.previous.rank:
-            findings.violation(
-                stay.process,
-                f"{stay.process} installed {stay.view} of rank {stay.rank} "
-                f"after {stay.previous.view} of rank {stay.previous.rank}",
-            )
+    for stay in history.stays():
+        if stay.previous is not None:
+            judge_growth(findings, stay.previous, stay, "installed")
     return findings.verdict()
 
 
 def membership_agreement(history: History) -> Verdict:
     """S4."""
     findings = Findings("S4", history.run)
-    for view, stays in history.arrivals.items():
-        first = stays[0]
-        for stay in stays[1:]:
-            findings.premise()
-            if stay.members != first.members:
-                findings.violation(
-                    stay.process,
-                    f"view {view} has members {_listed(stay.members)} at {stay.process}, "
-                    f"but {_listed(first.members)} at {first.process}",
-                )
-            elif stay.rank != first.rank:
-                findings.violation(
-                    stay.process,
-                    f"view {view} has rank {stay.rank} at {stay.process}, but {first.rank} at {first.process}",
-                )
+    for stays in history.arrivals.values():
+        judge_agreement(findings, f"view {stays[0].view}", stays)
     return findings.verdict()
 
 
@@ -101,41 +86,24 @@ def transitional_set(history: History) -> Verdict:
     """S5."""
     findings = Findings("S5", history.run)
     for stays in history.arrivals.values():
-        comers: dict[str, list[Stay]] = defaultdict(list)
-        for stay in stays:
-            findings.premise()
-            if stay.previous is not None:
-                comers[stay.previous.view].append(stay)
-            elif stay.transitional != {stay.process}:
-                findings.violation(
-                    stay.process,
-                    f"{stay.process} came to {stay.view} from no view with transitional set "
-                    f"{_listed(stay.transitional)} instead of itself alone",
-                )
+        judge_newcomers(findings, stays)
         installers = frozenset(stay.process for stay in stays)
-        for group in comers.values():
+        for group in comers(stays):
             _judge_comers(findings, group, installers)
     return findings.verdict()
 
 
 def _judge_comers(findings: Findings, group: list[Stay], installers: frozenset[str]) -> None:
     """Those who came to one view from one view before it: their sets against the members, and each other."""
-    first = group[0]
     comovers = frozenset(stay.process for stay in group)
     for stay in group:
-        assert stay.previous is not None, "comers have a view before this one"
-        where = f"transitional set of {stay.view} at {stay.process}, coming from {stay.previous.view}"
-        if strangers := stay.transitional - (stay.members & stay.previous.members):
-            findings.violation(
-                stay.process, f"the {where}, holds {_listed(strangers)}, not in the members of both views"
-            )
+        judge_in_both_views(findings, stay)
         if wrong := (stay.transitional & installers) ^ comovers:
-            findings.violation(stay.process, f"the {where}, is wrong about {_listed(wrong)}, who also installed it")
-        elif stay.transitional != first.transitional:
             findings.violation(
-                stay.process,
-                f"the {where}, is {_listed(stay.transitional)}, but {_listed(first.transitional)} at {first.process}",
+                stay.process, f"the {set_of(stay)}, is wrong about {listed(wrong)}, who also installed it"
             )
+        else:
+            judge_equal_sets(findings, stay, group[0])
 
 
 def precision(history: History) -> Verdict:
@@ -156,14 +124,14 @@ def _judge_component(findings: Findings, connected: frozenset[str], lives: list[
     for life in lives:
         findings.premise()
         if not life.stays:
-            findings.violation(life.process, f"{life.process} ended without any view, connected {_listed(connected)}")
+            findings.violation(life.process, f"{life.process} ended without any view, connected {listed(connected)}")
             continue
         last = life.stays[-1]
         first = first or last
         if last.members != connected:
             findings.violation(
                 life.process,
-                f"{life.process} ended in {last.view} of {_listed(last.members)}, connected {_listed(connected)}",
+                f"{life.process} ended in {last.view} of {listed(last.members)}, connected {listed(connected)}",
             )
         elif last.view != first.view:
             findings.violation(
@@ -186,15 +154,7 @@ def calm(history: History) -> Verdict:
         elif strangers := life.stays[-1].members - life.calm:
             findings.violation(
                 life.process,
-                f"{life.process} ended in {life.stays[-1].view} with {_listed(strangers)}, "
-                f"but is connected both ways only with {_listed(life.calm)}",
+                f"{life.process} ended in {life.stays[-1].view} with {listed(strangers)}, "
+                f"but is connected both ways only with {listed(life.calm)}",
             )
     return findings.verdict()
-
-
-def _all_stays(history: History) -> Iterable[Stay]:
-    return (stay for life in history.lives.values() for stay in life.stays)
-
-
-def _listed(processes: Iterable[str]) -> str:
-    return "{" + ", ".join(sorted(processes)) + "}"

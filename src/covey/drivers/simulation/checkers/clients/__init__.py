@@ -11,6 +11,8 @@ from typing import Final
 
 from covey.drivers.simulation.checkers.clients import changes, delivery, groups, order, rest, services, views
 from covey.drivers.simulation.checkers.clients.history import ClientHistory
+from covey.drivers.simulation.checkers.common.delivery import no_duplication, transitional_signal
+from covey.drivers.simulation.checkers.common.services import causal, fifo, mixing
 from covey.drivers.simulation.checkers.verdict import Verdict
 
 __all__ = ["CHECKERS", "ClientHistory"]
@@ -21,21 +23,21 @@ CHECKERS: Final[dict[str, Callable[[ClientHistory], Verdict]]] = {
     "S3": views.local_monotonicity,
     "S4": views.membership_agreement,
     "S5": views.transitional_set,
-    "S6": delivery.no_duplication,
+    "S6": no_duplication,
     "S7": delivery.integrity,
     "S8": delivery.virtual_synchrony,
     "S9": delivery.same_view_delivery,
     "S10": delivery.sane_view,
-    "S11": delivery.transitional_signal,
+    "S11": transitional_signal,
     "S12": rest.self_delivery,
     "S13": rest.termination,
     "M1": services.unreliable,
     "M2": services.reliable,
-    "M3": order.fifo,
-    "M4": order.causal,
+    "M3": fifo,
+    "M4": causal,
     "M5": order.agreed,
     "M6": services.safe,
-    "M7": order.mixing,
+    "M7": mixing,
     "M8": services.open_groups,
     "M9": services.several_groups,
     "C1": changes.light_changes,

@@ -28,8 +28,8 @@ from covey.drivers.simulation.checkers.clients.lives import (
     place_of,
     was_refused,
 )
-from covey.drivers.simulation.checkers.clients.views import judge_agreement, listed, where
-from covey.drivers.simulation.checkers.lives import CAUSAL
+from covey.drivers.simulation.checkers.common.lives import CAUSAL
+from covey.drivers.simulation.checkers.common.views import judge_agreement, listed
 from covey.drivers.simulation.checkers.verdict import Findings, Verdict
 
 LIGHT_CAUSES: Final = ("join", "leave", "disconnect")
@@ -81,7 +81,7 @@ class _Changes:
             self._report(stay, f"shows {stay.cause} of {listed(who)}, but its place {cause} of {listed(others)}")
 
     def _report(self, stay: GroupStay, what: str) -> None:
-        self.findings.violation(stay.process, f"light {where(stay)} at {stay.process} {what}")
+        self.findings.violation(stay.process, f"light {stay.where} at {stay.process} {what}")
 
 
 def changed_by(stay: GroupStay) -> frozenset[str]:
@@ -101,7 +101,8 @@ def _is_member(life: ClientLife, group: str) -> bool:
 def agreement(history: ClientHistory) -> Verdict:
     """C3. The daemon view in an id is compared with the daemon's own rows where these exist."""
     findings = Findings("C3", history.run)
-    judge_agreement(findings, history)
+    for stays in history.arrivals.values():
+        judge_agreement(findings, stays[0].where, stays)
     for stay in history.stays():
         findings.premise()
         _judge_id(findings, stay)
@@ -114,11 +115,13 @@ def agreement(history: ClientHistory) -> Verdict:
 
 def _judge_rest(findings: Findings, history: ClientHistory) -> None:
     """Whoever rests in a view rests there with all its members that rest."""
-    for (group, view), stays in history.at_rest.items():
+    for stays in history.at_rest.values():
         findings.premise()
-        for member in history.witnesses(stays[0].members - {stay.process for stay in stays}):
+        first = stays[0]
+        for member in history.witnesses(first.members - {stay.process for stay in stays}):
             findings.violation(
-                member.process, f"{stays[0].process} rests in {view} of {group} with {member.process}, who does not"
+                member.process,
+                f"{first.process} rests in {first.view} of {first.group} with {member.process}, who does not",
             )
 
 
@@ -129,7 +132,7 @@ def _judge_id(findings: Findings, stay: GroupStay) -> None:
     if stay.view != made_of or stay.rank[-2:] != numbers:
         findings.violation(
             stay.process,
-            f"{where(stay)} of rank {stay.rank} at {stay.process} is not made of its daemon view and the order of "
+            f"{stay.where} of rank {stay.rank} at {stay.process} is not made of its daemon view and the order of "
             f"its cause, {made_of}",
         )
 
@@ -140,18 +143,18 @@ def _judge_daemon_view(findings: Findings, history: ClientHistory, stay: GroupSt
         return
     installed = history.daemons.stay(daemon, stay.daemon_view)
     if installed is None:
-        findings.violation(stay.process, f"{where(stay)} at {stay.process}: {daemon} never installed that daemon view")
+        findings.violation(stay.process, f"{stay.where} at {stay.process}: {daemon} never installed that daemon view")
         return
     if stay.change in history.daemons.passed_after_signal(daemon):
         findings.violation(
-            stay.process, f"light {where(stay)} at {stay.process} shows a change that came after the signal of {daemon}"
+            stay.process, f"light {stay.where} at {stay.process} shows a change that came after the signal of {daemon}"
         )
     if stay.rank[:-2] != installed.rank:
-        findings.violation(stay.process, f"{where(stay)} at {stay.process} has not the rank of its daemon view")
+        findings.violation(stay.process, f"{stay.where} at {stay.process} has not the rank of its daemon view")
     known = (history.lives[member] for member in sorted(stay.members) if member in history.lives)
     if elsewhere := [life.process for life in known if life.daemon not in installed.members]:
         findings.violation(
-            stay.process, f"{where(stay)} at {stay.process} holds {listed(elsewhere)}, whose daemons are not in it"
+            stay.process, f"{stay.where} at {stay.process} holds {listed(elsewhere)}, whose daemons are not in it"
         )
 
 
@@ -181,11 +184,11 @@ def cause(history: ClientHistory) -> Verdict:
             if stay.cause != stays[0].cause:
                 findings.violation(
                     stay.process,
-                    f"{where(stay)} came by {stay.cause} at {stay.process}, "
+                    f"{stay.where} came by {stay.cause} at {stay.process}, "
                     f"but by {stays[0].cause} at {stays[0].process}",
                 )
             elif stay.cause not in (LIGHT_CAUSES if stay.is_light else ("network",)):
-                findings.violation(stay.process, f"{where(stay)} at {stay.process} says it came by {stay.cause}")
+                findings.violation(stay.process, f"{stay.where} at {stay.process} says it came by {stay.cause}")
             elif stay.is_light:
                 _judge_reason(findings, history, stay)
     return findings.verdict()
@@ -197,24 +200,22 @@ def _judge_reason(findings: Findings, history: ClientHistory, stay: GroupStay) -
     grows = stay.cause == "join"
     if len(who) != 1 or (who <= stay.members) != grows:
         findings.violation(
-            stay.process, f"{where(stay)} at {stay.process} says {stay.cause}, but what changed is {listed(who)}"
+            stay.process, f"{stay.where} at {stay.process} says {stay.cause}, but what changed is {listed(who)}"
         )
         return
     if stay.previous is not None and stay.transitional != stay.members & before:
         findings.violation(
             stay.process,
-            f"{where(stay)} at {stay.process} says that only {listed(stay.transitional)} stayed through a {stay.cause}",
+            f"{stay.where} at {stay.process} says that only {listed(stay.transitional)} stayed through a {stay.cause}",
         )
     mover = history.lives.get(min(who))
     if mover is not None and not _can_have_caused(mover, stay):
-        findings.violation(
-            stay.process, f"{where(stay)} at {stay.process} says {stay.cause} of {mover.process}: untrue"
-        )
+        findings.violation(stay.process, f"{stay.where} at {stay.process} says {stay.cause} of {mover.process}: untrue")
 
 
 def _can_have_caused(mover: ClientLife, stay: GroupStay) -> bool:
     if stay.cause == "disconnect":
-        return mover.departed or not mover.ended
+        return not mover.is_witness
     asked = any(row.event == stay.cause and row.group == stay.group for row in mover.rows)
     return asked or (stay.cause == "leave" and any(row.event == "expelled" for row in mover.rows))
 
@@ -245,13 +246,13 @@ def _judge_last_stay(findings: Findings, history: ClientHistory, membership: Mem
     if last.signals:
         return
     life = history.lives[membership.process]
-    by_anyone = history.delivered_in[last.group, last.view] & history.stamped_for(last.group, left.view)
+    by_anyone = history.delivered_in[last.key] & history.stamped_for(last.group, left.view)
     # What is owed ends at the leave.
     owed = by_anyone & history.owed_in[membership] & history.at_least(CAUSAL)
     if missing := owed & ~life.delivered:
         findings.violation(
             life.process,
-            f"{life.process} left {where(last)} at {left.stamp} without {history.names(missing)}, ordered earlier",
+            f"{life.process} left {last.where} at {left.stamp} without {history.names(missing)}, ordered earlier",
         )
 
 
@@ -271,12 +272,12 @@ def _judge_leaves_shown(findings: Findings, history: ClientHistory) -> None:
                 findings.premise()
                 if stay.change not in told[leaver, stay.group]:
                     findings.violation(
-                        leaver, f"{stay.process} saw {leaver} leave in {where(stay)}, but that one was not told"
+                        leaver, f"{stay.process} saw {leaver} leave in {stay.where}, but that one was not told"
                     )
 
 
 def _reached(life: ClientLife) -> float:
     """The largest stamp up to which this client's stream is known to have gone; without end for one at rest."""
-    if life.ended and not life.departed:
+    if life.is_witness:
         return inf
     return max((row.order_stamp for row in life.rows if row.order_stamp is not None and not is_early(row)), default=0)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import cache
 
 from covey.drivers.simulation.checkers.clients.lives import Place, place_of
-from covey.drivers.simulation.checkers.history import History, came_together
+from covey.drivers.simulation.checkers.history import History
 from covey.drivers.simulation.checkers.lives import Stay
 
 
@@ -22,10 +22,8 @@ class Daemons:
 
     def __init__(self, history: History) -> None:
         self._lives = history.lives
-        self._stays = {
-            (process, stay.view): stay for process, life in history.lives.items() for stay in reversed(life.stays)
-        }
-        self.together = cache(self._together)
+        self._stays = history.first_stays
+        self.views_together = history.views_together
         self.passed = cache(self._passed)
         self.passed_after_signal = cache(self._passed_after_signal)
 
@@ -47,17 +45,7 @@ class Daemons:
 
     def has_ended(self, daemon: str) -> bool:
         life = self._lives.get(daemon)
-        return life is not None and life.ended and not life.excused
-
-    def _together(self, one: str, other: str, view: str) -> tuple[str, ...]:
-        """This view, and those before it back to where the two daemons met."""
-        views = [view]
-        here, there = self.stay(one, view), self.stay(other, view)
-        while here is not None and there is not None and came_together(here, there):
-            here, there = here.previous, there.previous
-            assert here is not None, "who came together came from somewhere"
-            views.append(here.view)
-        return tuple(views)
+        return life is not None and life.is_witness
 
     def _passed(self, daemon: str) -> dict[Place, int]:
         """When this daemon delivered each bundle, early or not: a number that grows along its history."""

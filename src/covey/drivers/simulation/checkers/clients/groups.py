@@ -19,18 +19,19 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from covey.drivers.simulation.checkers.clients.changes import changed_by
-from covey.drivers.simulation.checkers.clients.delivery import judge_same_view, judge_spans, later_lives
+from covey.drivers.simulation.checkers.clients.delivery import judge_same_views, judge_spans, later_sessions
 from covey.drivers.simulation.checkers.clients.history import ClientHistory
-from covey.drivers.simulation.checkers.clients.lives import ClientLife, GroupStay, Place, life_number, place_of
-from covey.drivers.simulation.checkers.clients.views import listed, where
-from covey.drivers.simulation.checkers.lives import CAUSAL, Stay
+from covey.drivers.simulation.checkers.clients.lives import ClientLife, GroupStay, Place, place_of
+from covey.drivers.simulation.checkers.common.lives import CAUSAL, life_number
+from covey.drivers.simulation.checkers.common.views import listed
+from covey.drivers.simulation.checkers.lives import Stay
 from covey.drivers.simulation.checkers.verdict import Findings, Verdict
 
 
 def same_view(history: ClientHistory) -> Verdict:
     """C2."""
     findings = Findings("C2", history.run)
-    judge_same_view(findings, history, history.at_least(CAUSAL))
+    judge_same_views(findings, history, history.at_least(CAUSAL))
     judge_spans(findings, history, history.early)
     for life in history.lives.values():
         _judge_sides(findings, history, life)
@@ -50,7 +51,7 @@ def _judge_sides(findings: Findings, history: ClientHistory, life: ClientLife) -
                 sides = ("after", "before") if after_signal else ("before", "after")
                 findings.violation(
                     life.process,
-                    f"{life.process} delivered {delivery.message.name} {sides[0]} the signal in {where(stay)}, "
+                    f"{life.process} delivered {delivery.message.name} {sides[0]} the signal in {stay.where}, "
                     f"its daemon {sides[1]} its own",
                 )
 
@@ -70,7 +71,7 @@ def unaffected_groups(history: ClientHistory) -> Verdict:
             if lost := touch.members_elsewhere(stay, change):
                 findings.violation(
                     stay.process,
-                    f"{stay.process} stayed in {where(stay)} when its daemon came to {change.view} without "
+                    f"{stay.process} stayed in {stay.where} when its daemon came to {change.view} without "
                     f"the daemons of {listed(lost)}",
                 )
     return findings.verdict()
@@ -78,9 +79,9 @@ def unaffected_groups(history: ClientHistory) -> Verdict:
 
 def _judge_network_view(findings: Findings, touch: _Touch, stay: GroupStay, before: GroupStay) -> None:
     if not before.signals:
-        findings.violation(stay.process, f"{stay.process} got {where(stay)} without a signal in {before.view}")
+        findings.violation(stay.process, f"{stay.process} got {stay.where} without a signal in {before.view}")
     if touch.is_untouched(stay, before):
-        findings.violation(stay.process, f"{stay.process} got {where(stay)}, but nothing touched {before.view}")
+        findings.violation(stay.process, f"{stay.process} got {stay.where}, but nothing touched {before.view}")
 
 
 class _Touch:
@@ -134,7 +135,7 @@ class _Touch:
             return stay.next.daemon_view
         if stay.membership.left is not None:
             return stay.membership.left.view
-        at_rest = life.ended and not life.departed and self.daemons.has_ended(life.daemon)
+        at_rest = life.is_witness and self.daemons.has_ended(life.daemon)
         views = self.daemons.views(life.daemon)
         return views[-1] if at_rest and views else None
 
@@ -149,7 +150,7 @@ def client_crash(history: ClientHistory) -> Verdict:
         if stay.is_light and stay.cause == "disconnect":
             findings.premise()
             _judge_departure(findings, history, stay)
-    departed = frozenset(process for process, life in history.lives.items() if life.departed)
+    departed = frozenset(process for process, life in history.lives.items() if life.excused)
     for life in history.witnesses(history.lives) if departed else ():
         for membership in life.memberships:
             if membership.is_open:
@@ -160,17 +161,15 @@ def client_crash(history: ClientHistory) -> Verdict:
 def _judge_departure(findings: Findings, history: ClientHistory, stay: GroupStay) -> None:
     gone = changed_by(stay)
     if len(gone) != 1:
-        findings.violation(stay.process, f"{where(stay)} at {stay.process}: one departure took away {listed(gone)}")
+        findings.violation(stay.process, f"{stay.where} at {stay.process}: one departure took away {listed(gone)}")
     elif history.witnesses(gone):
-        findings.violation(stay.process, f"{where(stay)} at {stay.process} lost {listed(gone)}, who never departed")
+        findings.violation(stay.process, f"{stay.where} at {stay.process} lost {listed(gone)}, who never departed")
 
 
 def _judge_last_view(findings: Findings, last: GroupStay, departed: frozenset[str]) -> None:
     findings.premise()
     if lingering := last.members & departed:
-        findings.violation(
-            last.process, f"{last.process} rests in {where(last)} with {listed(lingering)}, who departed"
-        )
+        findings.violation(last.process, f"{last.process} rests in {last.where} with {listed(lingering)}, who departed")
 
 
 def private_name(history: ClientHistory) -> Verdict:
@@ -188,7 +187,7 @@ def private_name(history: ClientHistory) -> Verdict:
     for lives in accepted.values():
         _judge_succession(findings, sorted(lives, key=lambda life: life_number(life.process)))
     # Only names that several sessions have had can be wrong.
-    names = {life_number(process)[0] for process in later_lives(history)}
+    names = {life_number(process)[0] for process in later_sessions(history)}
     for life in history.lives.values() if names else ():
         _judge_names_seen(findings, life, names)
     return findings.verdict()
@@ -202,7 +201,7 @@ def _judge_refusal(findings: Findings, life: ClientLife) -> None:
 def _judge_succession(findings: Findings, lives: list[ClientLife]) -> None:
     for earlier, later in pairwise(lives):
         findings.premise()
-        if earlier.ended and not earlier.departed:
+        if earlier.is_witness:
             findings.violation(
                 later.process, f"{later.process} was let in, but {earlier.process} of the same name never departed"
             )

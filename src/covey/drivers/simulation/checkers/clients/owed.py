@@ -17,18 +17,18 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 
 from covey.drivers.simulation.checkers.clients.daemons import Daemons
-from covey.drivers.simulation.checkers.clients.lives import ClientLife, GroupStay, Membership, Place
-from covey.drivers.simulation.checkers.clients.sets import ClientSets
-from covey.drivers.simulation.checkers.lives import CAUSAL, RELIABLE, OrderKey
+from covey.drivers.simulation.checkers.clients.lives import ClientLife, ClientMessage, GroupStay, Membership, Place
+from covey.drivers.simulation.checkers.common.lives import CAUSAL, RELIABLE, OrderKey
+from covey.drivers.simulation.checkers.common.sets import MessageSets
 
 
-def owed_to(lives: dict[str, ClientLife], sets: ClientSets, daemons: Daemons) -> dict[Membership, int]:
+def owed_to(lives: dict[str, ClientLife], sets: MessageSets[ClientMessage], daemons: Daemons) -> dict[Membership, int]:
     ledger = _Ledger(sets, daemons)
     return {one: ledger.membership(life, one) for life in lives.values() for one in life.memberships}
 
 
 class _Ledger:
-    def __init__(self, sets: ClientSets, daemons: Daemons) -> None:
+    def __init__(self, sets: MessageSets[ClientMessage], daemons: Daemons) -> None:
         self.sets = sets
         self.daemons = daemons
         self.agreed_class = sets.at_least(CAUSAL)
@@ -66,7 +66,7 @@ class _Ledger:
 class _Scale:
     """The keys of each daemon view, to cut sets of messages at a place."""
 
-    def __init__(self, sets: ClientSets) -> None:
+    def __init__(self, sets: MessageSets[ClientMessage]) -> None:
         self.keys: dict[str, list[OrderKey]] = defaultdict(list)
         self.first_bit: dict[str, int] = {}
         for number, message in enumerate(sets.by_bit):

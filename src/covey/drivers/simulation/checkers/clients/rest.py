@@ -13,8 +13,7 @@ from __future__ import annotations
 from covey.drivers.simulation.checkers.clients.delivery import judge_span
 from covey.drivers.simulation.checkers.clients.history import ClientHistory
 from covey.drivers.simulation.checkers.clients.lives import GroupStay, Membership
-from covey.drivers.simulation.checkers.clients.views import where
-from covey.drivers.simulation.checkers.lives import RELIABLE, union
+from covey.drivers.simulation.checkers.common.lives import RELIABLE, union
 from covey.drivers.simulation.checkers.verdict import Findings, Verdict
 
 
@@ -29,7 +28,7 @@ def judge_self_delivery(findings: Findings, history: ClientHistory, concerned: i
     """A client that came to rest has delivered what it sent to groups that it was in and has not left since."""
     for message in history.members_of(concerned):
         life = history.lives.get(message.origin or "")
-        if life is None or not life.ended or life.departed:
+        if life is None or not life.is_witness:
             continue
         if not any(stay.membership.is_open for stay in message.sent_in_stays.values()):
             continue
@@ -63,7 +62,7 @@ def _judge_rest(findings: Findings, history: ClientHistory, last: GroupStay) -> 
         if missing := sent & ~member.delivered & ~_passed_before_join(history, membership):
             findings.violation(
                 member.process,
-                f"{last.process} sent {history.names(missing)} in {where(last)} and rests there, "
+                f"{last.process} sent {history.names(missing)} in {last.where} and rests there, "
                 f"but {member.process} never delivered that",
             )
 
@@ -85,7 +84,7 @@ def judge_resting(findings: Findings, history: ClientHistory, concerned: int) ->
             if lacking := delivered & ~stay.delivered:
                 findings.violation(
                     stay.process,
-                    f"{stay.process} rests in {where(stay)} without {history.names(lacking)}, unlike others there",
+                    f"{stay.process} rests in {stay.where} without {history.names(lacking)}, unlike others there",
                 )
         judge_span(findings, history, stays, concerned & history.early)
 

@@ -2,7 +2,7 @@
 
 In:        a ClientHistory.
 Out:       one Verdict per guarantee.
-Not here:  fifo, causal, agreed, mixing (order.py), what the services share (delivery.py, rest.py).
+Not here:  fifo, causal, mixing (common/services.py), agreed (order.py), what the services share (delivery.py, rest.py).
 
   M1  unreliable: at most once
   M2  reliable: S6, S8 and S12 for messages of this service
@@ -13,18 +13,13 @@ Not here:  fifo, causal, agreed, mixing (order.py), what the services share (del
 
 from __future__ import annotations
 
-from covey.drivers.simulation.checkers.clients.delivery import (
-    judge_comovers,
-    judge_duplicates,
-    judge_same_view,
-    judge_spans,
-)
+from covey.drivers.simulation.checkers.clients.delivery import judge_same_views, judge_spans
 from covey.drivers.simulation.checkers.clients.history import ClientHistory
-from covey.drivers.simulation.checkers.clients.lives import GroupStay
 from covey.drivers.simulation.checkers.clients.order import judge_completeness, judge_places
 from covey.drivers.simulation.checkers.clients.rest import judge_handed_out, judge_resting, judge_self_delivery
-from covey.drivers.simulation.checkers.clients.views import where
-from covey.drivers.simulation.checkers.lives import CAUSAL, FIFO, RELIABLE, SAFE, UNRELIABLE
+from covey.drivers.simulation.checkers.common.delivery import judge_comovers, judge_duplicates
+from covey.drivers.simulation.checkers.common.lives import CAUSAL, FIFO, RELIABLE, SAFE, UNRELIABLE
+from covey.drivers.simulation.checkers.common.services import judge_promise, safe_promises
 from covey.drivers.simulation.checkers.verdict import Findings, Verdict
 
 
@@ -57,27 +52,9 @@ def safe(history: ClientHistory) -> Verdict:
 
 
 def judge_safe(findings: Findings, history: ClientHistory, concerned: int) -> None:
-    for stay in history.stays():
-        _judge_promised(findings, history, stay, stay.delivered_before_signal & concerned, stay.members)
-        if stay.next is not None:
-            after = stay.delivered_after_signal & concerned
-            _judge_promised(findings, history, stay, after, stay.next.transitional)
-
-
-def _judge_promised(
-    findings: Findings, history: ClientHistory, stay: GroupStay, delivered: int, promised: frozenset[str]
-) -> None:
-    witnesses = history.witnesses_of(stay, promised - {stay.process}) if delivered else []
-    if not witnesses:
-        return
-    findings.premise(delivered.bit_count())
-    for witness, _ in witnesses:
-        if missing := delivered & ~witness.delivered:
-            findings.violation(
-                witness.process,
-                f"{stay.process} delivered safe {history.names(missing)} in {where(stay)}, "
-                f"but {witness.process} never did",
-            )
+    for stay, delivered, promised in safe_promises(history.stays(), concerned):
+        witnesses = [life for life, _ in history.witnesses_of(stay, promised)]
+        judge_promise(findings, history, stay, delivered, witnesses)
 
 
 def open_groups(history: ClientHistory) -> Verdict:
@@ -87,7 +64,7 @@ def open_groups(history: ClientHistory) -> Verdict:
     judge_duplicates(findings, history, concerned)
     judge_comovers(findings, history, concerned & history.at_least(CAUSAL))
     judge_spans(findings, history, concerned & history.early)
-    judge_same_view(findings, history, concerned & history.at_least(CAUSAL))
+    judge_same_views(findings, history, concerned & history.at_least(CAUSAL))
     judge_resting(findings, history, concerned)
     judge_handed_out(findings, history, concerned)
     if concerned:

@@ -22,6 +22,17 @@ from typing import Final
 
 from covey.drivers.simulation.checkers.clients.history import ClientHistory
 from covey.drivers.simulation.checkers.clients.lives import DELIVERED, DEPARTED, ClientLife, GroupStay
+from covey.drivers.simulation.checkers.common.views import (
+    comers,
+    judge_agreement,
+    judge_equal_sets,
+    judge_growth,
+    judge_in_both_views,
+    judge_newcomers,
+    judge_self_inclusion,
+    listed,
+    set_of,
+)
 from covey.drivers.simulation.checkers.verdict import Findings, Verdict
 from covey.trace.record import Row
 
@@ -92,12 +103,7 @@ def _shown(views: Iterable[str]) -> str:
 def self_inclusion(history: ClientHistory) -> Verdict:
     """S2."""
     findings = Findings("S2", history.run)
-    for stay in history.stays():
-        findings.premise()
-        if stay.process not in stay.members:
-            findings.violation(
-                stay.process, f"{stay.process} got {where(stay)} of {listed(stay.members)} without itself"
-            )
+    judge_self_inclusion(findings, history, "got")
     return findings.verdict()
 
 
@@ -107,101 +113,54 @@ def local_monotonicity(history: ClientHistory) -> Verdict:
     for life in history.lives.values():
         last: dict[str, GroupStay] = {}
         for stay in life.stays():
-            earlier = last.get(stay.group)
+            if earlier := last.get(stay.group):
+                judge_growth(findings, earlier, stay, "got")
             last[stay.group] = stay
-            if earlier is None:
-                continue
-            findings.premise()
-            if stay.rank <= earlier.rank:
-                findings.violation(
-                    stay.process,
-                    f"{stay.process} got {where(stay)} of rank {stay.rank} after {earlier.view} of rank {earlier.rank}",
-                )
     return findings.verdict()
 
 
 def membership_agreement(history: ClientHistory) -> Verdict:
     """S4."""
     findings = Findings("S4", history.run)
-    judge_agreement(findings, history)
-    return findings.verdict()
-
-
-def judge_agreement(findings: Findings, history: ClientHistory) -> None:
-    """Equal group and id, equal members and equal rank."""
     for stays in history.arrivals.values():
-        first = stays[0]
-        for stay in stays[1:]:
-            findings.premise()
-            if stay.members != first.members:
-                findings.violation(
-                    stay.process,
-                    f"{where(stay)} has members {listed(stay.members)} at {stay.process}, "
-                    f"but {listed(first.members)} at {first.process}",
-                )
-            elif stay.rank != first.rank:
-                findings.violation(
-                    stay.process,
-                    f"{where(stay)} has rank {stay.rank} at {stay.process}, but {first.rank} at {first.process}",
-                )
+        judge_agreement(findings, stays[0].where, stays)
+    return findings.verdict()
 
 
 def transitional_set(history: ClientHistory) -> Verdict:
     """S5. Where a daemon's rows are missing, nobody can say that its clients should be in a network view's set."""
     findings = Findings("S5", history.run)
     for stays in history.arrivals.values():
-        comers: dict[str, list[GroupStay]] = defaultdict(list)
-        for stay in stays:
-            findings.premise()
-            if stay.previous is not None:
-                comers[stay.previous.view].append(stay)
-            elif stay.transitional != {stay.process}:
-                findings.violation(
-                    stay.process,
-                    f"{stay.process} came to {where(stay)} from no view with transitional set "
-                    f"{listed(stay.transitional)} instead of itself alone",
-                )
+        judge_newcomers(findings, stays)
         installers = frozenset(stay.process for stay in stays)
-        for together in comers.values():
+        for together in comers(stays):
             _judge_comers(findings, history, together, installers)
     return findings.verdict()
 
 
 def _judge_comers(
-    findings: Findings, history: ClientHistory, comers: list[GroupStay], installers: frozenset[str]
+    findings: Findings, history: ClientHistory, together: list[GroupStay], installers: frozenset[str]
 ) -> None:
     """Those who came to one view of a group from one view before it: their sets against the members, and each other."""
-    strangers = installers - {stay.process for stay in comers}
+    strangers = installers - {stay.process for stay in together}
     by_daemons: dict[str, list[GroupStay]] = defaultdict(list)
-    for stay in comers:
+    for stay in together:
         by_daemons[_daemons_came_from(history, stay)].append(stay)
-        _judge_subset(findings, stay, strangers)
+        judge_in_both_views(findings, stay)
+        if wrong := stay.transitional & strangers:
+            findings.violation(stay.process, f"the {set_of(stay)}, holds {listed(wrong)}, who did not come from there")
     for movers in by_daemons.values():
         _judge_movers(findings, movers)
 
 
-def _judge_subset(findings: Findings, stay: GroupStay, strangers: frozenset[str]) -> None:
-    assert stay.previous is not None, "comers have a view before this one"
-    if outside := stay.transitional - (stay.members & stay.previous.members):
-        findings.violation(
-            stay.process, f"the {_set_of(stay)}, holds {listed(outside)}, not in the members of both views"
-        )
-    if wrong := stay.transitional & strangers:
-        findings.violation(stay.process, f"the {_set_of(stay)}, holds {listed(wrong)}, who did not come from there")
-
-
 def _judge_movers(findings: Findings, movers: list[GroupStay]) -> None:
     """Their daemons moved together too: each has all of them in its set, and the sets are equal."""
-    processes, first = frozenset(stay.process for stay in movers), movers[0]
+    processes = frozenset(stay.process for stay in movers)
     for stay in movers:
         if lacking := processes - stay.transitional:
-            findings.violation(stay.process, f"the {_set_of(stay)}, lacks {listed(lacking)}, who came along")
-        elif stay.transitional != first.transitional:
-            findings.violation(
-                stay.process,
-                f"the {_set_of(stay)}, is {listed(stay.transitional)}, "
-                f"but {listed(first.transitional)} at {first.process}",
-            )
+            findings.violation(stay.process, f"the {set_of(stay)}, lacks {listed(lacking)}, who came along")
+        else:
+            judge_equal_sets(findings, stay, movers[0])
 
 
 def _daemons_came_from(history: ClientHistory, stay: GroupStay) -> str:
@@ -210,17 +169,3 @@ def _daemons_came_from(history: ClientHistory, stay: GroupStay) -> str:
         return stay.daemon_view
     daemon = history.lives[stay.process].daemon
     return history.daemons.came_from(daemon, stay.daemon_view) or f"unknown at {stay.process}"
-
-
-def _set_of(stay: GroupStay) -> str:
-    came_from = stay.previous.view if stay.previous is not None else None
-    return f"transitional set of {where(stay)} at {stay.process}, coming from {came_from}"
-
-
-def where(stay: GroupStay) -> str:
-    """A view of a group, for people."""
-    return f"view {stay.view} of {stay.group}"
-
-
-def listed(processes: Iterable[str]) -> str:
-    return "{" + ", ".join(sorted(processes)) + "}"

@@ -15,9 +15,9 @@ from covey.drivers.simulation.checkers.clients.lives import (
     ClientMessage,
     GroupStay,
     Membership,
-    name_of,
     place_of,
 )
+from covey.drivers.simulation.checkers.common.lives import name_of
 from covey.trace.record import Row
 
 
@@ -55,6 +55,7 @@ class Walk:
             self.life.memberships.append(Membership(self.life.process, group))
         membership = previous.membership if previous is not None else self.life.memberships[-1]
         stay = GroupStay(
+            process=self.life.process,
             membership=membership,
             view=view,
             rank=row.view_rank,
@@ -75,7 +76,7 @@ class Walk:
             stay.signals += 1
 
     def _on_departure(self, row: Row) -> None:
-        self.life.departed = True
+        self.life.excused = True
         for group in list(self.current):
             self._close(group, row)
 

@@ -1,8 +1,8 @@
 """Sets of messages as bit sets in Python integers: which messages a set holds, and how to name them.
 
 In:        the messages of one run, each with its own bit (lives.py assigns them).
-Out:       MessageSets: sets by service, the messages of a set, a set as text for people.
-Not here:  who delivered what (history.py, clients/history.py), judgement.
+Out:       MessageSets: sets by service, view, group, sender and session; the messages of a set; a set as text.
+Not here:  who delivered what (history.py), judgement.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
+from operator import attrgetter
 from typing import Generic, TypeVar
 
-from covey.drivers.simulation.checkers.lives import AnyMessage
+from covey.drivers.simulation.checkers.common.lives import CAUSAL, RELIABLE, Message_co
 from covey.trace.record import SERVICES
 
 Name = TypeVar("Name", bound=Hashable)
 
 
-class MessageSets(Generic[AnyMessage]):
+class MessageSets(Generic[Message_co]):
     """The messages of one run, by bit."""
 
-    def __init__(self, by_bit: list[AnyMessage]) -> None:
+    def __init__(self, by_bit: list[Message_co]) -> None:
         # The message of each bit, in all sets of messages of this run.
         self.by_bit = by_bit
 
@@ -37,7 +38,46 @@ class MessageSets(Generic[AnyMessage]):
             sets[strength] |= sets[strength + 1]
         return sets
 
-    def members_of(self, bits: int) -> Iterator[AnyMessage]:
+    @cached_property
+    def early(self) -> int:
+        """Reliable and fifo messages: they may be delivered ahead of their place."""
+        return self.at_least(RELIABLE) & ~self.at_least(CAUSAL)
+
+    @cached_property
+    def stamped_in(self) -> dict[str, int]:
+        """The messages by the daemon view that ordered them."""
+        return union_by((message.order_view, message.bit) for message in self.by_bit)
+
+    def stamped_for(self, group: str, view: str) -> int:
+        """The messages to this group that this daemon view ordered."""
+        return self._stamped_for.get((group, view), 0)
+
+    @cached_property
+    def _stamped_for(self) -> dict[tuple[str, str], int]:
+        return union_by(
+            ((group, message.order_view), message.bit)
+            for message in self.by_bit
+            if message.order_view is not None
+            for group in message.groups
+        )
+
+    @cached_property
+    def sent_by(self) -> dict[str, int]:
+        """The messages by the process that sent them."""
+        return union_by((message.origin, message.bit) for message in self.by_bit)
+
+    @cached_property
+    def earlier_in_session(self) -> dict[str, int]:
+        """For each message, the earlier messages of its session that are reliable or stronger, of all views."""
+        earlier: dict[str, int] = {}
+        seen: dict[str, int] = defaultdict(int)
+        for message in sorted(self.by_bit, key=attrgetter("session_seq")):
+            earlier[message.name] = seen[message.sender]
+            if message.strength >= RELIABLE:
+                seen[message.sender] |= message.bit
+        return earlier
+
+    def members_of(self, bits: int) -> Iterator[Message_co]:
         """The messages of a set, in the order of their bits."""
         while bits:
             lowest = bits & -bits

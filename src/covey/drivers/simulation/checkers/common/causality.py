@@ -12,21 +12,10 @@ reliable or stronger carry the past on: an unreliable message has no stamp, so i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from covey.drivers.simulation.checkers.lives import RELIABLE, Message
-
-
-class Witness(Protocol):
-    """A process of any level that sent and delivered messages."""
-
-    @property
-    def process(self) -> str: ...
-
-    @property
-    def traffic(self) -> Sequence[tuple[bool, Message]]: ...
+from covey.drivers.simulation.checkers.common.lives import RELIABLE, AnyLife, Message
 
 
 @dataclass(slots=True)
@@ -37,14 +26,14 @@ class Causality:
     circles: list[tuple[str, Message]] = field(default_factory=list)
 
 
-def causality_of(lives: Mapping[str, Witness]) -> Causality:
+def causality_of(lives: Mapping[str, AnyLife]) -> Causality:
     return _Replay(lives).run()
 
 
 class _Replay:
     """Plays all histories at once: a delivery waits until its message has been sent."""
 
-    def __init__(self, lives: Mapping[str, Witness]) -> None:
+    def __init__(self, lives: Mapping[str, AnyLife]) -> None:
         self.lives = lives
         self.result = Causality()
         # What each process knows so far, and how far its traffic has been played.
@@ -58,7 +47,7 @@ class _Replay:
             self._advance(self.lives[self.ready.pop()])
         return self.result
 
-    def _advance(self, life: Witness) -> None:
+    def _advance(self, life: AnyLife) -> None:
         past, process = self.result.past, life.process
         known = self.known[process]
         for position in range(self.position[process], len(life.traffic)):
