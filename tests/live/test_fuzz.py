@@ -136,6 +136,12 @@ def forge_a_goodbye(attacker: Attacker, name: str) -> None:
     assert {view.cause for view in cluster.views_since(now_ns) if view.name in others} >= {"goodbye", "merge"}
 
 
+def with_company(attacker: Attacker) -> dict[str, Facts]:
+    """About those who are not alone in their view: to others one can speak in nobody's name."""
+    facts = {name: attacker.facts(name) for name in NAMES}
+    return {name: known for name, known in facts.items() if len(known.lives) > 1}
+
+
 def resident_kb(cluster: LocalCluster) -> dict[str, int]:
     return {name: cluster.child(name).resident_kb() for name in NAMES}
 
@@ -173,9 +179,8 @@ def test_a_cluster_outlives_forged_frames(tmp_path: Path) -> None:
     with attacked(tmp_path, 6) as (cluster, attacker):
         before = resident_kb(cluster)
         while sum(attacker.sent.values()) < FORGED:
-            everything = {name: attacker.facts(name) for name in NAMES}
-            together = {name: facts for name, facts in everything.items() if len(facts.lives) > 1}
-            forgers = {name: Forger(facts, attacker.random) for name, facts in together.items()}
+            cluster.poll(lambda: bool(with_company(attacker)), "a view of more than one", 4 * WITHIN_S)
+            forgers = {name: Forger(facts, attacker.random) for name, facts in with_company(attacker).items()}
             attacker.attack({name: partial(_forged, forger) for name, forger in forgers.items()})
         assert_every_datagram_is_counted(attacker)
         cluster.wait_for_view(*NAMES, within_s=4 * WITHIN_S)
