@@ -30,6 +30,7 @@ from covey.protocol.ordering.recovery import Plan
 from covey.protocol.ordering.sessions import SessionOrder
 from covey.protocol.ordering.stability import Stability
 from covey.protocol.states import Reason
+from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.transport.unreliable import UnreliableStreams
 from covey.protocol.values import Announcement, Bundle, Declaration, Delivery, Position, Service
 from covey.protocol.wire.codec import read_bundle
@@ -59,6 +60,15 @@ class Mutant(NamedTuple):
 
 def _always(value: object) -> Callable[[Any], Any]:
     return lambda right: lambda *arguments, **named: value
+
+
+def _forget_what_waits(right: Any) -> Any:
+    def start_view(self: SubmitQueue) -> bool:
+        while self.next_service() is not None:
+            self.take(0, 0)
+        return right(self)  # type: ignore[no-any-return]
+
+    return start_view
 
 
 def _install_as(rewrite: Callable[[Engine, Change, list[Effect]], list[Effect]]) -> Callable[[Any], Any]:
@@ -368,6 +378,9 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "stamps not raised for a new view": Mutant(
         "M5", "what co-movers have seen is forgotten in the next view", Change, "on_state_trans", _forget_high
+    ),
+    "what waits is forgotten": Mutant(
+        "S15", "a new view begins with an empty queue", SubmitQueue, "start_view", _forget_what_waits
     ),
     "nothing is stamped": Mutant("S15", "what waits is never sent", Operation, "_may_stamp", _always(False)),
     "delivered after a hole": Mutant(

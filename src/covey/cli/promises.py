@@ -21,7 +21,7 @@ PROMISES: Final = {
     "S14": "at rest, the connected daemons share one view",
     "S15": "daemons do come to rest",
     "M1": "unreliable: at most once",
-    "M2": "reliable: delivered as soon as it is complete",
+    "M2": "reliable: once, and alike for who moved together",
     "M3": "fifo: in the order of the sender, without holes",
     "M4": "causal: never before what its sender had seen",
     "M5": "agreed: one order for all",

@@ -191,3 +191,10 @@ def test_what_waits_stays_in_order_across_views() -> None:
     queue.take(1, 1)
     queue.start_view()
     assert [one.payload for one in take_all(queue)] == [b"abcd", b"e", b"f"]
+
+
+def test_more_than_the_bound_is_noticed_also_beside_what_the_daemon_itself_must_say() -> None:
+    queue = make_queue(b"x" * 800, b"y" * 800, bytes_max=1_000)
+    queue.put(Waiting(1, 3, 1, Service.AGREED, ("room",), b"z" * 90, Kind.JOIN))
+    with pytest.raises(AssertionError, match="Q1"):
+        queue.check()

@@ -55,6 +55,8 @@ class Node:
     dying: Death | None = None
     """The next step that sends data ends in a crash."""
     step_at: int | None = None
+    owed: set[tuple[int, int]] = field(default_factory=set)
+    """Submissions, by session and sequence, that were given to it and have not been stamped or refused yet."""
 
     def take(self, one: Input) -> bool:
         if self.paused and isinstance(one, Datagram) and len(self.inbox) >= INBOX_MAX:

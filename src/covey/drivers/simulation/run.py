@@ -89,8 +89,9 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     options.network.loss = 0.0
     if _settle(world, _longest_silence(world)):
         for node in world.living():
-            # Whoever still has something to send is not at rest, however silent: without an `end` row S15 names it.
-            if not node.engine.snapshot(0)["waiting_bytes"]:
+            # Whoever still has something to send is not at rest, however silent, nor is who has lost it before it was
+            # stamped: without an `end` row S15 names it.
+            if not node.engine.snapshot(0)["waiting_bytes"] and not node.owed:
                 node.recorder.event("end", world.time_ns)
         for program in programs:
             program.end()

@@ -48,6 +48,8 @@ class Workload:
         key = (node.recorder.process, session)
         seq = self._next_seq.get(key, 1)
         self._next_seq[key] = seq + count
+        if service is not Service.UNRELIABLE:
+            node.owed.add((session, seq))
         self._world.give(rank, Submit(session, seq, service, self._random.randbytes(size), count))
 
     def one_of_each(self) -> None:

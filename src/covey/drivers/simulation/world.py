@@ -13,7 +13,7 @@ from random import Random
 
 from covey.config import Cluster, Settings
 from covey.ids import Life
-from covey.protocol.effects import Effect, Entered, Installed, Refused, Send, Stopped
+from covey.protocol.effects import Effect, Entered, Installed, Refused, Send, Stamped, Stopped
 from covey.protocol.inputs import Datagram, Input, PeerRefused
 from covey.protocol.states import State
 from covey.protocol.values import Count
@@ -203,8 +203,12 @@ class World:
             self.at(self.now + self.network.delay(), partial(self.give, node.rank, PeerRefused(rank)))
 
     def _observe(self, node: Node, effect: Effect) -> None:
+        if isinstance(effect, Refused):
+            node.owed.discard((effect.session, effect.session_seq))
         if isinstance(effect, Send | Refused):
             return
+        if isinstance(effect, Stamped):
+            node.owed.discard((effect.bundle.session, effect.bundle.session_seq))
         self.changed_at = self.now
         self.on_client_effect(node, effect)
         if isinstance(effect, Stopped):

@@ -140,8 +140,8 @@ class SubmitQueue:
         waiting = [one for line in self._lines.values() for one in line]
         assert self._length == len(waiting)
         assert self.bytes_waiting == sum(_cost(one.payload) for one in waiting) == sum(self._bytes_of.values())
-        said = sum(_cost(one.payload) for one in waiting if one.kind > Kind.MESSAGES)
-        assert self.bytes_waiting - said <= self._bytes_max or len(waiting) - said <= 1, "Q1"
+        asked = [_cost(one.payload) for one in waiting if one.kind <= Kind.MESSAGES]
+        assert sum(asked) <= self._bytes_max or len(asked) <= 1, "Q1"
         assert all(one.taken == 0 or one is self._next for one in waiting)
 
     # --- whose turn it is
