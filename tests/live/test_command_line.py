@@ -465,6 +465,22 @@ def test_a_cluster_in_parts_tells_of_each_part_by_itself(tmp_path: Path) -> None
         assert view["daemons"] == ["a", "b", "c"]
 
 
+# --- Ctrl-C
+
+
+def test_a_swarm_ends_at_once_and_without_a_word() -> None:
+    swarm = subprocess.Popen(
+        [*COVEY, "sim", "swarm", "--seeds", "0:4000", "--jobs", "2", "--daemons", "2", "--seconds", "1", "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert swarm.stdout is not None
+    assert json.loads(swarm.stdout.readline())["seed"] == 0
+    os.killpg(swarm.pid, signal.SIGINT)
+    _, errors = swarm.communicate(timeout=WITHIN_S)
+    assert swarm.returncode == 130
+    assert "Traceback" not in errors
+
+
 # --- the demonstration
 
 

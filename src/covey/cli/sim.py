@@ -166,8 +166,10 @@ def _refuse_used_directory(trace: Path | None) -> None:
 def _read(path: Path) -> str:
     try:
         return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        _fail(f"{path} cannot be read ({error}): name a story file")
+    except OSError as error:
+        _fail(f"{path} cannot be read ({error.strerror}): name a story file")
+    except UnicodeDecodeError:
+        _fail(f"{path} is no text: name a story file")
 
 
 def _print_json(seed: int, events: int, violations: list[Violated]) -> None:

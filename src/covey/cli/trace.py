@@ -59,7 +59,7 @@ def cat(
     except TraceError as error:
         _fail(str(error))
     except OSError as error:
-        _fail(f"{directory} cannot be read ({error}): name a directory with a trace that you may read.")
+        _fail(f"{directory} cannot be read ({error.strerror}): name a directory with a trace that you may read.")
 
 
 def _print_rows(directory: Path, level: Level | None, run: str | None) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from covey.errors import ArgumentError
 from covey.protocol.wire.session import Policy
 from covey.trace.client import ClientRecorder
 
@@ -65,6 +66,9 @@ def connect(
     return Connecting(make_plan(name, address, reconnect, priority, policy, timeout, trace))
 
 
+FIRST: Final = "write `async with covey.connect(…) as session:`, or `session = await covey.connect(…)`"
+
+
 class Connecting:
     """What `connect` gives: await it, or enter it with `async with`, once."""
 
@@ -84,6 +88,19 @@ class Connecting:
     ) -> None:
         if self._session is not None:
             await self._session.disconnect()
+
+    # What people write who forget a word. Type checkers know it by themselves.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(Session, name):
+                raise AttributeError(f"not connected yet, so there is no {name!r}: {FIRST}")
+            raise AttributeError(f"'Connecting' object has no attribute {name!r}")
+
+        def __enter__(self) -> NoReturn:
+            raise ArgumentError(f"{FIRST}; without asyncio, `with covey.blocking.connect(…) as session:`")
+
+        def __exit__(self, *_: object) -> None: ...
 
     async def _open(self) -> Session:
         return Session(self._plan, await dial(self._plan))

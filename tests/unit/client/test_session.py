@@ -46,6 +46,16 @@ async def taken(session: Session, count: int) -> list[covey.Event]:
     return [await session.receive() for _ in range(count)]
 
 
+def test_a_session_that_is_not_open_yet_says_how_to_open_it() -> None:
+    connecting: Any = covey.connect("alice", "unix:/nowhere")
+    with pytest.raises(AttributeError, match=r"no 'send': write `async with covey\.connect"):
+        connecting.send("room", b"hi")
+    with pytest.raises(AttributeError, match="has no attribute 'sned'"):
+        connecting.sned("room", b"hi")
+    with pytest.raises(covey.ArgumentError, match=r"covey\.blocking\.connect"), connecting:
+        pass
+
+
 def test_a_program_joins_sends_and_hears_itself(tmp_path: Path) -> None:
     daemon = FakeSession()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -52,9 +52,20 @@ def report_seed(seed: int, asked: Asked, trace: Path | None = None) -> SeedRepor
 
 def run_swarm(seeds: range, asked: Asked, jobs: int) -> Iterator[SeedReport]:
     """Reports in the order of the seeds."""
-    work = partial(report_seed, asked=asked)
     if jobs <= 1:
-        yield from map(work, seeds)
+        for seed in seeds:
+            yield report_seed(seed, asked)
         return
-    with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(work, seeds, chunksize=max(1, min(8, len(seeds) // (4 * jobs))))
+    size = max(1, min(8, len(seeds) // (4 * jobs)))
+    # Ctrl-C goes to all of us: it ends a worker at once and without a word, instead of after the seeds that it has.
+    with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL)) as pool:
+        parts = [pool.submit(_report_seeds, seeds[at : at + size], asked) for at in range(0, len(seeds), size)]
+        try:
+            for part in parts:
+                yield from part.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _report_seeds(seeds: range, asked: Asked) -> list[SeedReport]:
+    return [report_seed(seed, asked) for seed in seeds]

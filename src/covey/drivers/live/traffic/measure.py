@@ -54,7 +54,10 @@ class Program:
     def __init__(self, task: Task) -> None:
         command = [sys.executable, "-m", "covey.drivers.live.traffic.program", msgspec.json.encode(task).decode()]
         self.task = task
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # A session of its own: Ctrl-C comes to us, and we end it.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
 
     def line(self) -> str:
         assert self._process.stdout is not None

@@ -73,7 +73,10 @@ class Program:
     def __init__(self, task: SlowTask) -> None:
         command = [sys.executable, "-m", "covey.drivers.live.traffic.slow_program", msgspec.json.encode(task).decode()]
         self._name = task.name
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # A session of its own: Ctrl-C comes to us, and we end it.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
 
     def line(self) -> str:
         assert self._process.stdout is not None
