@@ -19,6 +19,7 @@ from examples.replica import Processes, Replica
 from examples.terminal import lines, run, until_one_ends
 
 GROUP = "table"
+HELP = "type: put KEY VALUE | del KEY | get KEY | show"
 
 
 class Put(msgspec.Struct, frozen=True):
@@ -137,12 +138,13 @@ class Shell(Store):
             case ["show"]:
                 print("\n".join(f"{key} = {value}" for key, value in self.items().items()) or "(empty)")
             case [_, *_]:
-                print("type: put KEY VALUE | del KEY | get KEY | show")
+                print(HELP)
 
 
 async def shell(name: str, address: str | None) -> None:
     async with covey.connect(name, address, reconnect=True) as session:
         program = Shell(session)
+        print(HELP)
         await until_one_ends(program.run(), program.obey())
 
 

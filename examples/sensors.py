@@ -57,7 +57,7 @@ class Sensor:
         self.longest_wait_s = max(self.longest_wait_s, time.monotonic() - began)
 
     async def run(self, rate: float, size: int = 0) -> None:
-        await until_one_ends(self._measure(rate, "." * size), self._keep_connected())
+        await until_one_ends(self._measure(rate, "." * size), self._keep_connected(), self._show())
 
     async def _measure(self, rate: float, padding: str) -> None:
         random = Random(self.name)
@@ -73,6 +73,11 @@ class Sensor:
         async for event in self.session:
             if isinstance(event, covey.Reconnected):
                 print(f"going on as {event.name}")
+
+    async def _show(self) -> None:
+        while True:
+            await asyncio.sleep(1)
+            print(f"{self.number} readings sent; receivers made us wait for {self.longest_wait_s:.2f} s at most")
 
 
 # --- who receives
