@@ -36,6 +36,7 @@ from covey.protocol.wire.frames import (
     Want,
     WantGroups,
 )
+from covey.protocol.wire.session import sender_prefix
 
 EDGES: Final = (0, 1, 2, 255, 65_535, 1 << 31, (1 << 32) + 1, (1 << 62) - 1)
 
@@ -114,7 +115,11 @@ class Forger:
 
     def _bundle(self, service: Service | None = None) -> Bundle:
         random = self._random
-        fragments = random.choice((1, 1, 1, 2, 7))
+        kind = random.choice((Kind.RAW, Kind.MESSAGES, *Kind))
+        fits = kind > Kind.MESSAGES and random.random() < 0.8  # As a daemon would say it of its sessions.
+        fragments = 1 if fits else random.choice((1, 1, 1, 2, 7))
+        if service is None:
+            service = Service.AGREED if fits else random.choice(list(Service))
         return Bundle(
             site=random.choice((0, 0, 0, 1)),
             number=self.number(self.facts.packets),
@@ -124,12 +129,12 @@ class Forger:
             session_seq=self.number(40),
             count=random.choice((1, 1, 5, 1_000_000)),
             place=self.number(20),
-            service=random.choice(list(Service)) if service is None else service,
+            service=service,
             fragment=random.randrange(fragments),
             fragments=fragments,
-            groups=random.choice(((), ("room",), ("room", "hall"))),
-            payload=random.randbytes(random.choice((0, 10, 200))),
-            kind=random.choice(list(Kind)),
+            groups=("room",) if fits else random.choice(((), ("room",), ("room", "hall"))),
+            payload=random.choice((sender_prefix("p0@b:1.1"), b"")) + random.randbytes(random.choice((0, 10, 200))),
+            kind=kind,
             flags=random.randrange(4),
         )
 
