@@ -26,11 +26,11 @@ demo: $(READY) ## Watch replicas survive a partition and crashes, and check ever
 	@$(BIN)/covey trace check build/demo/trace
 
 test: $(DEV_READY) ## Run every test
-	$(BIN)/pytest -n 2 -m "not spark"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not spark"
 	$(BIN)/pytest -m spark
 
 test-fast: $(DEV_READY) ## Run the tests that take seconds, for daily work
-	$(BIN)/pytest -n 2 -m "not slow and not live and not spark"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not live and not spark"
 
 test-spark: $(DEV_READY) ## Run the tests of the analysis, in one Java process
 	$(BIN)/pytest -m spark

@@ -198,7 +198,9 @@ def test_a_tail_goes_to_another_daemon_when_its_own_is_gone(tmp_path: Path) -> N
         kinds = [json.loads(tail.stdout.readline())["kind"] for _ in range(3)]
         assert kinds == ["disconnected", "reconnected", "view"]
         run(cluster, "send", "room", "hi", "--at", "b")
-        assert json.loads(tail.communicate(timeout=WITHIN_S)[0])["payload"] == "hi"
+        # The daemons may notice the loss only now: then a view without it comes first.
+        *_, last = tail.communicate(timeout=WITHIN_S)[0].splitlines()
+        assert json.loads(last)["payload"] == "hi"
         assert tail.returncode == 0
 
 
