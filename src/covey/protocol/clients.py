@@ -2,22 +2,17 @@
 
 In:        what arrives on clients' streams, the effects of the engine in their order, deadlines.
 Out:       submissions (through the callback), effects for the driver, `pull`, and `declared` for a view change.
-Not here:  who is in which group (groups/), what waits for one client (session/), order (the engine).
-
-Invariants: N1 a name belongs to one session until its departure is ordered; N2 what waits for a client
-is bounded, but for what one step brings.
+Not here:  who is in which group, and what is declared of it (groups/); what waits for one client, names, what is wrong
+           with what a client says, and when it is too slow (session/); order (the engine).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from covey.config import COUNT_MAX, FRAME_SLACK, GROUPS_MAX
+from covey.config import FRAME_SLACK
 from covey.errors import FrameError
-from covey.ids import Life
-from covey.names import destination_problem, group_problem, name_problem
 from covey.protocol.wire.session import (
-    MAGIC,
     VERSION,
     Bye,
     Ended,
@@ -36,26 +31,21 @@ from covey.protocol.wire.session import (
     sender_prefix,
 )
 
-from .deadlines import Deadline
 from .effects import ClientClosed, ClientReading, ClientReady, Deliver, Effect, Installed, Notice, Signal, Stamped
-from .groups.layer import Groups, Out, process_of
+from .groups.declared import Declared
+from .groups.layer import Groups, Out
 from .inputs import Submit
 from .kit import Kit
+from .session.names import Names
 from .session.outbox import small_copied
+from .session.problems import Destinations, hello_problem, join_problem, sending_problem
 from .session.session import Phase, Session
+from .session.slow import Remedy, SlowClients, requests
 from .transport.queue import SubmitQueue
-from .values import Kind, Payload, Place, Service, SessionGroups
+from .values import Kind, Payload, Service, SessionGroups
 
 FIRST_SESSION = 100
 """Lower numbers are for a daemon's own traffic."""
-
-BLOCK_GROUPS = 20
-"""Groups named in one request to wait."""
-
-LOOK_US = 200_000
-"""How often silent and slow clients are looked after, while there are any."""
-
-NAMES_CHECKED_MAX = 20_000
 
 SNAPSHOT_MAX = 100
 """Sessions, and groups, that a snapshot tells of."""
@@ -73,16 +63,13 @@ class Clients:
         self.groups = Groups(kit.me, kit.count)
         self._by_connection: dict[int, Session] = {}
         self._by_number: dict[int, Session] = {}
-        self._names: dict[str, int] = {}
-        self._name_of: dict[int, str] = {}
-        """The same the other way round: thousands may leave in one step."""
+        self._names = Names()
+        self._destinations = Destinations()
+        self._slow = SlowClients(kit)
         self._numbers = FIRST_SESSION
         self._stalled: dict[int, Session] = {}
         self._leaving: dict[int, Session] = {}
-        self._declared: dict[int, tuple[str, dict[str, Place]]] = {}
-        self._blocked: dict[str, set[tuple[Life, int]]] = {}
-        self._names_checked: set[str] = set()
-        self._former_names: set[str] = set()
+        self._declared = Declared()
         self._in_part = True
         self._signalled: list[Deliver] | None = None
         self._effects: list[Effect] = []
@@ -98,7 +85,7 @@ class Clients:
         self._now_us = now_us
         self._numbers += 1
         session = self._by_connection[connection] = Session(connection, self._numbers, now_us)
-        self._kit.deadlines.set_if_clear(Deadline.CLIENTS, now_us + LOOK_US)
+        self._slow.look_soon(now_us)
         if len(self._by_connection) > self._kit.settings.sessions_max:
             self._reject(session, f"this daemon has {self._kit.settings.sessions_max} sessions, and takes no more")
 
@@ -136,8 +123,7 @@ class Clients:
             return []
         parts = session.outbox.pull(room)
         session.ready = bool(session.outbox)
-        if session.blocking_us is not None and session.outbox.size <= self._kit.settings.session_receive_bytes // 8:
-            self._kit.deadlines.set(Deadline.CLIENTS, 0)
+        self._slow.after_pull(session)
         return parts
 
     # --- what clients say
@@ -180,7 +166,7 @@ class Clients:
         return True
 
     def _greet(self, session: Session, word: FromClient) -> None:
-        problem = self._hello_problem(word)
+        problem = hello_problem(word, self._names)
         if problem or not isinstance(word, Hello):
             self._reject(session, problem)
             return
@@ -188,29 +174,14 @@ class Clients:
         address = f"{word.name}@{self._kit.name(me.rank)}"
         process = f"{address}:{me.boot}.{session.number}"
         session.open(word.name, process, word.priority, word.policy, settings.message_bytes_max + FRAME_SLACK)
-        if word.name in self._former_names:
+        if self._names.take(word.name, session.number):
             self._kit.count.add("name came back")
-        self._names[word.name] = session.number
-        self._name_of[session.number] = word.name
         self._by_number[session.number] = session
         self.groups.addresses[address] = session.number
         self._tell(session, Welcome(VERSION, process, settings.bundle_bytes, settings.message_bytes_max))
 
-    def _hello_problem(self, word: FromClient) -> str:
-        if not isinstance(word, Hello) or word.magic != MAGIC:
-            return "say HELLO first"
-        if word.version != VERSION:
-            return f"this daemon speaks version {VERSION}, not {word.version}: use a client library of the same version"
-        if word.name in self._names:
-            return f"the name {word.name!r} is taken here, or its last owner's departure is not ordered yet: try again"
-        return name_problem(word.name)
-
     def _join(self, session: Session, group: str) -> None:
-        problem = group_problem(group)
-        if not problem and group in session.asked:
-            problem = "it is a member already"
-        if not problem and len(session.asked) >= self._kit.settings.session_groups_max:
-            problem = f"a session may be in {self._kit.settings.session_groups_max} groups at most"
+        problem = join_problem(session, group, self._kit.settings.session_groups_max)
         if problem:
             self._tell(session, Failed(f"join {group}", problem))
             return
@@ -235,7 +206,7 @@ class Clients:
         )  # fmt: skip
 
     def _send(self, session: Session, word: Sending) -> bool:
-        problem = self._sending_problem(session, word)
+        problem = sending_problem(session, word, self._destinations)
         if problem:
             self._kit.count.add("client ended: impossible message")
             self._end(session, problem)
@@ -253,23 +224,8 @@ class Clients:
             self._tell(session, Failed(f"send {word.session_seq}", refused))
         return True
 
-    def _sending_problem(self, session: Session, word: Sending) -> str:
-        if word.session_seq != session.next_seq or not 0 < word.messages <= COUNT_MAX:
-            return f"its message {word.session_seq} is not the next, which is {session.next_seq}"
-        if word.body[: len(session.prefix)] != session.prefix:
-            return "it sent a message in another's name"
-        if not 0 < len(word.groups) <= GROUPS_MAX:
-            return f"a message has 1 to {GROUPS_MAX} destinations, not {len(word.groups)}"
-        for destination in word.groups:
-            if destination not in self._names_checked:
-                if problem := destination_problem(destination):
-                    return problem
-                if len(self._names_checked) < NAMES_CHECKED_MAX:
-                    self._names_checked.add(destination)
-        return ""
-
     def _may_send(self, session: Session, word: Sending) -> bool:
-        if self._blocked and any(self._blocked.get(group) for group in word.groups):
+        if self._slow.must_wait(word.groups):
             return False
         if word.service is Service.UNRELIABLE:
             return True
@@ -281,17 +237,15 @@ class Clients:
 
     def _reject(self, session: Session, reason: str) -> None:
         self._kit.count.add("client rejected")
-        self._tell(session, Rejected(reason))
-        session.phase = Phase.ENDING
-        session.words.clear()
-        self._effects.append(ClientClosed(session.connection))
+        self._close(session, Rejected(reason))
 
     def _end(self, session: Session, reason: str) -> None:
+        if session.phase is not Phase.ENDING:
+            self._close(session, Ended(reason, session.outbox.size, session.outbox.lag_us(self._now_us)))
+
+    def _close(self, session: Session, word: Rejected | Ended) -> None:
         """Tell the client why, write what waits, close, and let its groups know."""
-        if session.phase is Phase.ENDING:
-            return
-        lag = session.outbox.size, session.outbox.lag_us(self._now_us)
-        self._tell(session, Ended(reason, *lag))
+        self._tell(session, word)
         was_open, session.phase = session.phase is Phase.OPEN, Phase.ENDING
         session.words.clear()
         self._effects.append(ClientClosed(session.connection))
@@ -309,8 +263,7 @@ class Clients:
         """Its departure is ordered after everything it sent; only then is its name free."""
         self._by_number.pop(session.number, None)
         del self.groups.addresses[f"{session.name}@{self._kit.name(self._kit.me.rank)}"]
-        if len(self._former_names) < NAMES_CHECKED_MAX:
-            self._former_names.add(session.name)
+        self._names.on_departure(session.name)
         if session.changes or session.next_seq > 1:
             if not self._is_working():
                 self._kit.count.add("disconnect during a change")
@@ -319,9 +272,7 @@ class Clients:
             self._free(session.number)
 
     def _free(self, number: int) -> None:
-        name = self._name_of.pop(number, None)
-        if name is not None:
-            del self._names[name]
+        self._names.free(number)
         session = self._leaving.pop(number, None)
         if session is not None:
             word = encode_word(Ended("goodbye", 0, 0))
@@ -341,32 +292,25 @@ class Clients:
 
     def on_deadline(self, now_us: int) -> None:
         self._now_us = now_us
-        settings = self._kit.settings
         for session in list(self._by_connection.values()):
-            if session.phase is Phase.GREETING and now_us - session.since_us >= settings.hello_timeout_ms * 1_000:
-                self._reject(session, "it said nothing for too long: send HELLO first")
-            if session.blocking_us is not None and session.phase is Phase.OPEN:
-                self._look_at_blocking(session, session.blocking_us)
-        if any(one.phase is Phase.GREETING or one.blocking_us is not None for one in self._by_connection.values()):
-            self._kit.deadlines.set_if_clear(Deadline.CLIENTS, self._now_us + LOOK_US)
+            if remedy := self._slow.look(session, now_us):
+                self._carry_out(session, remedy)
+        self._slow.look_again(self._by_connection.values(), now_us)
 
-    def _look_at_blocking(self, session: Session, since_us: int) -> None:
-        settings = self._kit.settings
-        if session.outbox.size <= settings.session_receive_bytes // 8:
-            session.blocking_us = None
+    def _carry_out(self, session: Session, remedy: Remedy) -> None:
+        if remedy is Remedy.REJECT:
+            self._reject(session, "it said nothing for too long: send HELLO first")
+        elif remedy is Remedy.BLOCK:
+            self._block(session)
+        elif remedy is Remedy.UNBLOCK:
             self._change(session, Kind.UNBLOCK, ())
-        elif self._now_us - since_us >= settings.block_max_ms * 1_000:
+        elif remedy is Remedy.END:
             self._too_slow(session)
 
     def _block(self, session: Session) -> None:
         """The senders of its groups wait until it has caught up."""
-        if session.blocking_us is None:
-            session.blocking_us = self._now_us
-            self._kit.count.add("receiver made senders wait")
-            self._kit.deadlines.set_if_clear(Deadline.CLIENTS, self._now_us + LOOK_US)
-        groups = sorted(self.groups.roster.groups_of(self._kit.me, session.number))
-        for at in range(0, len(groups), BLOCK_GROUPS):
-            self._change(session, Kind.BLOCK, tuple(groups[at : at + BLOCK_GROUPS]))
+        for groups in requests(self.groups.roster.groups_of(self._kit.me, session.number)):
+            self._change(session, Kind.BLOCK, groups)
 
     def _too_slow(self, session: Session) -> None:
         size, lag_us = session.outbox.size, session.outbox.lag_us(self._now_us)
@@ -374,12 +318,8 @@ class Clients:
         reason = f"it reads too slowly: {size} bytes wait, the oldest for {lag_us / 1_000_000:.1f} s"
         self._effects.append(Notice(f"session {session.process} ended: {reason}"))
         session.outbox.clear()
-        self._tell(session, Ended(reason, size, lag_us))
-        session.phase = Phase.ENDING
-        session.words.clear()
+        self._close(session, Ended(reason, size, lag_us))
         session.blocking_us = None
-        self._effects.append(ClientClosed(session.connection))
-        self._depart(session)
 
     # --- what the engine did
 
@@ -393,7 +333,7 @@ class Clients:
                 else:
                     self._on_deliver(effect)
             elif isinstance(effect, Stamped):
-                self._on_stamped(effect)
+                self._declared.on_stamped(effect)
             elif isinstance(effect, Signal):
                 self._signalled = []
             elif isinstance(effect, Installed):
@@ -411,45 +351,22 @@ class Clients:
         for one in after:
             if one.bundle.kind > Kind.MESSAGES:
                 self._after_change(one)
-        self._blocked.clear()
+        self._slow.on_view()
         for session in self._by_connection.values():
             if session.blocking_us is not None:
                 self._block(session)
 
     def _after_change(self, effect: Deliver) -> None:
         bundle = effect.bundle
-        key = (bundle.origin, bundle.session)
         if bundle.kind is Kind.JOIN and self._in_part:
             self._kit.count.add("joined in a part")
-        if bundle.kind is Kind.BLOCK:
-            for group in bundle.groups:
-                self._blocked.setdefault(group, set()).add(key)
-        elif bundle.kind in (Kind.UNBLOCK, Kind.DISCONNECT):
-            for group in [group for group, keys in self._blocked.items() if key in keys]:
-                self._blocked[group].discard(key)
-                if not self._blocked[group]:
-                    del self._blocked[group]
+        self._slow.on_change(bundle)
         if bundle.kind is Kind.DISCONNECT and bundle.origin == self._kit.me:
             self._free(bundle.session)
 
-    def _on_stamped(self, effect: Stamped) -> None:
-        """Our own joins and leaves are fixed once they are stamped: we shall deliver them in this view."""
-        bundle = effect.bundle
-        if bundle.kind is Kind.JOIN:
-            _, groups = self._declared.setdefault(bundle.session, (process_of(bundle, effect.payloads[0]), {}))
-            groups.setdefault(bundle.groups[0], Place(effect.view, bundle.stamp, bundle.site))
-        elif bundle.kind is Kind.LEAVE and bundle.session in self._declared:
-            self._declared[bundle.session][1].pop(bundle.groups[0], None)
-        elif bundle.kind is Kind.DISCONNECT:
-            self._declared.pop(bundle.session, None)
-
     def declared(self) -> tuple[SessionGroups, ...]:
         """What our sessions have joined, when the view is frozen."""
-        return tuple(
-            SessionGroups(number, process, tuple(groups.items()))
-            for number, (process, groups) in sorted(self._declared.items())
-            if groups
-        )
+        return self._declared.declared()
 
     # --- telling clients
 
@@ -474,11 +391,8 @@ class Clients:
         if not session.ready:
             session.ready = True
             self._effects.append(ClientReady(session.connection))
-        limit = self._kit.settings.session_receive_bytes
-        if session.outbox.size > limit and session.phase is Phase.OPEN and session.outbox.lag_us(self._now_us):
-            self._too_slow(session)  # It had time to read: what waits is older than this step.
-        elif session.policy == "block" and session.outbox.size > limit // 4 and session.blocking_us is None:
-            self._block(session)
+        if remedy := self._slow.after_put(session, self._now_us):
+            self._carry_out(session, remedy)
 
     def snapshot(self, now_us: int) -> dict[str, object]:
         """The sessions for which most waits, the largest groups: however many there are, the answer is bounded."""
@@ -492,18 +406,15 @@ class Clients:
             "backlog_bytes": sum(session.outbox.size for session in sessions),
             "groups": dict(sizes[:SNAPSHOT_MAX]),
             "group_count": len(sizes),
-            "blocked": sorted(self._blocked)[:SNAPSHOT_MAX],
+            "blocked": self._slow.blocked()[:SNAPSHOT_MAX],
         }
 
     def check(self, full: bool) -> None:
-        limit = self._kit.settings.session_receive_bytes
-        for session in self._by_connection.values():
-            fresh = not session.outbox.lag_us(self._now_us)
-            assert session.outbox.size <= limit or session.phase is not Phase.OPEN or fresh, "N2"
-            if full:
-                session.outbox.check()
-        assert self._names == {name: number for number, name in self._name_of.items()}, "N1"
+        self._slow.check(self._by_connection.values(), self._now_us)
+        self._names.check()
         if full:
+            for session in self._by_connection.values():
+                session.outbox.check()
             self.groups.roster.check()
 
 

@@ -1,0 +1,62 @@
+"""What is wrong with what a client says: a sentence that tells it, or nothing.
+
+In:        a client's word, and its session.
+Out:       the problem as text, empty if there is none.
+Not here:  what becomes of it, whether there is room (clients.py), whether bytes are a word at all (wire/session.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from covey.config import COUNT_MAX, GROUPS_MAX
+from covey.names import destination_problem, group_problem, name_problem
+from covey.protocol.wire.session import MAGIC, VERSION, FromClient, Hello, Sending
+
+from .session import Session
+
+DESTINATIONS_KNOWN_MAX = 20_000
+
+
+def hello_problem(word: FromClient, taken: Container[str]) -> str:
+    if not isinstance(word, Hello) or word.magic != MAGIC:
+        return "say HELLO first"
+    if word.version != VERSION:
+        return f"this daemon speaks version {VERSION}, not {word.version}: use a client library of the same version"
+    if word.name in taken:
+        return f"the name {word.name!r} is taken here, or its last owner's departure is not ordered yet: try again"
+    return name_problem(word.name)
+
+
+def join_problem(session: Session, group: str, groups_max: int) -> str:
+    if problem := group_problem(group):
+        return problem
+    if group in session.asked:
+        return "it is a member already"
+    return f"a session may be in {groups_max} groups at most" if len(session.asked) >= groups_max else ""
+
+
+class Destinations:
+    """Where clients send: a name is examined once, not with every message."""
+
+    def __init__(self) -> None:
+        self._good: set[str] = set()
+
+    def problem(self, destinations: tuple[str, ...]) -> str:
+        if not 0 < len(destinations) <= GROUPS_MAX:
+            return f"a message has 1 to {GROUPS_MAX} destinations, not {len(destinations)}"
+        for destination in destinations:
+            if destination not in self._good:
+                if problem := destination_problem(destination):
+                    return problem
+                if len(self._good) < DESTINATIONS_KNOWN_MAX:
+                    self._good.add(destination)
+        return ""
+
+
+def sending_problem(session: Session, word: Sending, known: Destinations) -> str:
+    if word.session_seq != session.next_seq or not 0 < word.messages <= COUNT_MAX:
+        return f"its message {word.session_seq} is not the next, which is {session.next_seq}"
+    if word.body[: len(session.prefix)] != session.prefix:
+        return "it sent a message in another's name"
+    return known.problem(word.groups)
