@@ -128,8 +128,8 @@ def _sockets(cluster: Cluster, names: list[str], file: Path) -> list[Unix]:
     if not found:
         which = f"daemon {names[0]!r}" if len(names) == 1 else "daemon"
         raise ConnectError(
-            f"no {which} of {file} runs here: start one with `covey daemon {names[0]} --config {file}`, or all of them "
-            f"with `covey up --config {file}`"
+            f"no {which} of {file} runs here: start one with `covey daemon {names[0]} --config {file}`, or all with "
+            f"`covey up --config {file}`"
         )
     return found
 
