@@ -1,5 +1,7 @@
 """What the documents show works: Python blocks run on a real cluster, commands exist with the options they are given.
 
+The documents are the README, all pages below docs/, and the programs in docstrings that the page of the API shows.
+
 A comment before a Python block says how it is run:
 
     (none)                            a whole program: it ends by itself, without an error
@@ -86,6 +88,16 @@ def test_python_blocks_run(block: Block, cluster: LocalCluster) -> None:
         text = re.fullmatch(r'until "(.*)"', block.how)
         assert text or not block.how, f"what is {block.how!r}?"
         run(block.body, address, text[1] if text else None)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("function", [covey.connect, covey.blocking.connect], ids=["connect", "blocking.connect"])
+def test_programs_in_docstrings_run(function: object, cluster: LocalCluster) -> None:
+    """They stand on the page of the API, which is made of docstrings."""
+    indented = [line for line in (inspect.getdoc(function) or "").splitlines() if not line or line.startswith("    ")]
+    code = textwrap.dedent("\n".join(indented))
+    assert "covey." in code
+    run(code, f"unix:{socket_path(cluster.cluster.digest(), 'a')}", None)
 
 
 async def inside(block: Block, address: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from covey.cli import common, up
@@ -94,6 +95,20 @@ def test_what_is_to_be_typed_next_can_be_typed(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr("sys.argv", [".venv/bin/covey", "demo"])
     monkeypatch.setattr("shutil.which", lambda _: found)
     assert common.called() == called
+
+
+def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    children = getattr(command, "commands", None)
+    if children is None:
+        yield words
+    else:
+        for name, child in children.items():
+            yield from commands(child, (*words, name))
+
+
+@pytest.mark.parametrize("words", list(commands(typer.main.get_command(app))), ids=" ".join)
+def test_every_command_takes_json(runner: CliRunner, words: tuple[str, ...]) -> None:
+    assert "--json" in runner.invoke(app, [*words, "--help"]).stdout
 
 
 # --- init

@@ -48,8 +48,10 @@ def cat(
     run: Annotated[
         str | None, typer.Option(help="Only rows of this run: a simulation seed or the id of a cluster.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Rows are JSON objects, with this and without.")] = False,
 ) -> None:
     """Print a trace as NDJSON: one row a line, every column of the schema by its name."""
+    del as_json
     from covey.trace.errors import TraceError
 
     try:
