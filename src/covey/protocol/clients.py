@@ -261,6 +261,7 @@ class Clients:
 
     def _depart(self, session: Session) -> None:
         """Its departure is ordered after everything it sent; only then is its name free."""
+        session.blocking_us = None  # Nobody waits for it any more: not in the next view either.
         self._by_number.pop(session.number, None)
         del self.groups.addresses[f"{session.name}@{self._kit.name(self._kit.me.rank)}"]
         self._names.on_departure(session.name)

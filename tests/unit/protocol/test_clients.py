@@ -393,3 +393,23 @@ def test_a_receiver_that_blocks_for_too_long_is_ended() -> None:
     [word] = slow.pull(1 << 30)
     assert isinstance(word, Ended)
     assert house.engines[1].clients.snapshot(house.now)["blocked"] == []
+
+
+def test_who_says_goodbye_during_a_change_makes_nobody_wait_in_the_next_view() -> None:
+    house = network(3, SMALL)
+    slow, sender = Peer(house, 0), Peer(house, 1)
+    slow.hello("slow", policy="block")
+    sender.hello("sender")
+    slow.say(JoinGroup("room"))
+    slow.read()
+    for _ in range(60):
+        sender.send("room", payload=bytes(500))
+        house.run(2_000)
+    assert house.engines[1].clients.snapshot(house.now)["blocked"] == ["room"]
+    house.loses = lambda source, to, _: 2 in (source, to)
+    while house.engines[0].machine.active:
+        house.run(1_000)
+    slow.say(Bye())
+    house.run_until(lambda: house.in_one_view([0, 1]))
+    house.run(SECOND_US)
+    assert [house.engines[rank].clients.snapshot(house.now)["blocked"] for rank in (0, 1)] == [[], []]
