@@ -21,6 +21,7 @@ PADDING = "." * 20_000
 
 SMALL_BUFFERS = f"""{PATIENT}
 message_bytes_max = 100_000
+session_send_bytes = 200_000 # What a daemon has taken already must fit what a blocking receiver may be behind.
 session_receive_bytes = 1_000_000
 """
 
