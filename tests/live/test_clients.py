@@ -37,6 +37,14 @@ session_receive_bytes = 1_000_000
 ORDERED = (covey.CAUSAL, covey.AGREED, covey.SAFE)
 
 
+PATIENT = """
+[settings]
+token_lost_ms = 2_000
+peer_timeout_ms = 3_000
+"""
+"""On a machine with too much to do, a daemon that had no time must not be taken for a lost one."""
+
+
 def three(directory: Path, settings: str = "") -> LocalCluster:
     """Three daemons in one view."""
     cluster = LocalCluster(directory, run=directory.name)
@@ -53,7 +61,7 @@ def three(directory: Path, settings: str = "") -> LocalCluster:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """For programs that leave it as they found it."""
-    with three(tmp_path_factory.mktemp("clients")) as made:
+    with three(tmp_path_factory.mktemp("clients"), PATIENT) as made:
         yield made
 
 
