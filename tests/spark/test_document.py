@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from covey.drivers.simulation.run import run_seed
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2_400)]
 
 PAGE = Path(__file__).parents[2] / "docs" / "analysis.md"
 

@@ -16,7 +16,7 @@ from covey.trace.record import Row
 from tests.spark.oracle import broken
 from tests.spark.oracle.story import Story
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2_400)]
 
 Rows = list[Row]
 Breach = tuple[str, str, str]

@@ -10,7 +10,7 @@ from covey.trace.record import Row
 from tests.simulation.client_mutants import CLIENT_MUTANTS
 from tests.simulation.mutants import MUTANTS
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2_400)]
 
 Rows = list[Row]
 

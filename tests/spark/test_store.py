@@ -24,7 +24,7 @@ from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 from tests.unit.checkers.clients.ideal import IdealClients
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2_400)]
 
 
 @pytest.fixture(scope="module")
