@@ -79,7 +79,7 @@ class Receiver:
     # --- what must hold
 
     def _look(self) -> None:
-        self.order.check()
+        self.order.check(full=True)
         names = [name(delivery) for delivery in self.delivered]
         assert len(set(names)) == len(names), "nothing comes twice"
         strong = [name(one) for one in self.delivered if one.bundle.service in STRONG]

@@ -85,7 +85,7 @@ class SmallWorld:
         happening(daemon)
         daemon.in_view += daemon.order.deliver()
         daemon.order.discard()
-        daemon.order.check()
+        daemon.order.check(full=True)
 
     def _stamp(self, daemon: Daemon) -> None:
         site = daemon.site

@@ -411,7 +411,7 @@ class Clients:
         }
 
     def check(self, full: bool) -> None:
-        self._slow.check(self._by_connection.values(), self._now_us)
+        self._slow.check(self._by_connection.values())
         self._names.check()
         if full:
             for session in self._by_connection.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 
 class Deadline(Enum):
@@ -20,6 +21,10 @@ class Deadline(Enum):
     HURRY = "ask again for a parked token"
     ANNOUNCE = "tell the other sites how far we are"
     CLIENTS = "look after silent and slow clients"
+
+
+WORKING: Final = (Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY, Deadline.ANNOUNCE)
+"""What only a working view waits for."""
 
 
 class DeadlineTable:

@@ -18,7 +18,7 @@ from covey.ids import Ballot, Instant, Life
 from .change import Change
 from .clients import Clients
 from .clock import StampClock
-from .deadlines import Deadline, DeadlineTable
+from .deadlines import WORKING, Deadline, DeadlineTable
 from .effects import Deliver, Effect, Installed, Refused, Send, Signal, Stopped
 from .inputs import ClientBytes, ClientConnected, ClientGone, Datagram, Input, PeerRefused, Submit
 from .kit import Kit
@@ -155,7 +155,9 @@ class Engine:
 
     def check(self, full: bool) -> None:
         """Invariants of every layer: cheap ones after each step, all at state changes."""
-        self.machine.check()
+        if self._stopped:
+            return  # It waits for nothing any more.
+        self.machine.check(full)
         self.operation.check(full)
         self.clients.check(full)
         assert (self.change is None) == (self.machine.attempt is None)
@@ -360,7 +362,10 @@ class Engine:
             if self.operation.order.frozen:
                 self.kit.count.drop("frame dropped: the view is frozen")
                 return effects
-            return effects + self.operation.on_data(frame, data, now_us)
+            effects += self.operation.on_data(frame, data, now_us)
+            if self.machine.active:
+                self.operation.want_announcement(now_us)
+            return effects
         if not self.machine.active:
             self.kit.count.drop("frame dropped: the view is lost")
             return effects
@@ -380,7 +385,8 @@ class Engine:
         return operation.on_hurry(now_us)
 
     def _progress(self, now_us: int) -> list[Effect]:
-        return self.operation.progress(now_us) if not self.operation.order.frozen else []
+        """In a view that no longer works nothing is stamped or promised; what has come may still be delivered."""
+        return self.operation.progress(now_us) if self.machine.active else self.operation.deliver_and_discard()
 
     # --- deadlines
 
@@ -445,7 +451,7 @@ class Engine:
 
     def _quieten(self) -> None:
         """The view no longer works: its token and announcements are of no use."""
-        self.kit.deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY, Deadline.ANNOUNCE)
+        self.kit.deadlines.clear(*WORKING)
 
     def _install(self, change: Change, now_us: int) -> list[Effect]:
         """Signal, rest and view: one atomic step."""
@@ -459,7 +465,7 @@ class Engine:
         effects += [self._delivery(old.view, one) for one in after]
         view, members = change.attempt
         reason = self.machine.change_reason
-        cause = self._cause(old.members, members, reason)
+        cause = self._cause(plan.movers, members, reason)
         detail, joined = self.machine.change_detail, tuple(sorted(change.joined.items()))
         effects.append(Installed(previous, view, members, plan.movers, cause, reason, detail, joined))
         self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high)
@@ -467,11 +473,11 @@ class Engine:
         effects += self.machine.installed(now_us)
         return effects + self.operation.start(now_us)
 
-    def _cause(self, old: tuple[Life, ...], new: tuple[Life, ...], reason: Reason) -> str:
+    def _cause(self, movers: tuple[Life, ...], members: tuple[Life, ...], reason: Reason) -> str:
         if self._first:
             return "start"
-        if any(life not in old for life in new):
-            return "merge"
+        if any(life not in movers for life in members):
+            return "merge"  # Also of those who were together before, and parted without our notice.
         return "goodbye" if reason is Reason.PEER_GOODBYE else "loss"
 
     def _delivery(self, view: Ballot, delivery: Delivery) -> Deliver:

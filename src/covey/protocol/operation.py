@@ -11,7 +11,7 @@ from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings
 from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Life
 
-from .deadlines import Deadline
+from .deadlines import WORKING, Deadline
 from .effects import Deliver, Effect, Notice, Send, Stamped
 from .kit import Kit
 from .links.mesh import Mesh
@@ -73,7 +73,7 @@ class Operation:
     def end(self) -> None:
         """The view ends here: nothing is stamped, acknowledged or taken any more."""
         self.order.freeze()
-        self.kit.deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY, Deadline.ANNOUNCE)
+        self.kit.deadlines.clear(*WORKING)
 
     def is_settled(self) -> bool:
         return not len(self.queue) and not self.order.has_unstable()
@@ -143,11 +143,14 @@ class Operation:
         effects: list[Effect] = []
         site_seq, stamp = token.site_seq, token.stamp
         received = self.order.stability.received_by_all(self.kit.site)
-        while allowance and site_seq - received < self.kit.settings.ring_bundles_unstable and self._may_stamp():
+        bundles_max = received + self.kit.settings.ring_bundles_unstable
+        while allowance and site_seq < bundles_max and self._may_stamp():
             if packer.packets and packer.packets_after(self.queue.peek_size() + _BUNDLE_HEADROOM) > allowance:
                 break
             site_seq, stamp = site_seq + 1, max(stamp + 1, self.kit.clock.now(now_us))
             effects += self._stamp(site_seq, stamp, packer)
+        if len(self.queue) and (site_seq >= bundles_max or ring.window(token) <= len(packer.packets)):
+            self.kit.count.add("window closed")
         mine = Visit(
             line=self.order.line(),
             received={site: log.gap_free for site, log in self.order.logs.items()},
@@ -174,8 +177,6 @@ class Operation:
                 continue
             effects += self._see_stamp(bundle.stamp, bundle.origin.rank, now_us)
             effects += self._deliveries(self.order.add(bundle))
-        if chunks and self.mesh is not None:
-            self.mesh.want_announcement(now_us, self.kit.deadlines)
         return effects
 
     def _put_together(self, chunk: Chunk) -> Bundle | None:
@@ -222,6 +223,11 @@ class Operation:
             self.mesh.want_announcement(now_us, self.kit.deadlines)
         return effects + self.send_waiting(now_us)
 
+    def want_announcement(self, now_us: int) -> None:
+        """Data has come that the other sites wait to hear of."""
+        if self.mesh is not None:
+            self.mesh.want_announcement(now_us, self.kit.deadlines)
+
     def send_announcement(self, now_us: int) -> list[Effect]:
         if self.mesh is None or not self.others:
             return []
@@ -255,15 +261,19 @@ class Operation:
 
     def progress(self, now_us: int) -> list[Effect]:
         """Deliver what may be delivered now, let go of what nobody needs, and send on where a window has opened."""
-        effects = self._deliver_and_discard(now_us)
-        while self.mesh is not None and not self.order.frozen and self._has_window(self.mesh) and self._may_stamp():
+        if self.mesh is None:
+            return self.deliver_and_discard()
+        self._raise_own(self.mesh, now_us)
+        effects = self.deliver_and_discard()
+        while self._has_window(self.mesh) and self._may_stamp():
             effects += self._send_mesh(self.mesh, now_us)
-            effects += self._deliver_and_discard(now_us)
+            self._raise_own(self.mesh, now_us)
+            effects += self.deliver_and_discard()
+        if len(self.queue) and not self._has_window(self.mesh):
+            self.kit.count.add("window closed")
         return effects
 
-    def _deliver_and_discard(self, now_us: int) -> list[Effect]:
-        if self.mesh is not None and not self.order.frozen:
-            self._raise_own(self.mesh, now_us)
+    def deliver_and_discard(self) -> list[Effect]:
         effects = self._deliveries(self.order.deliver())
         self.order.discard()
         return effects
@@ -346,6 +356,8 @@ class Operation:
             self.ring.check()
         if self.mesh is not None:
             self.mesh.check()
+        self.order.check(full)
+        self._reassembly.check()
         if full:
-            self.order.check()
+            self.unreliable.check()
             self.queue.check()

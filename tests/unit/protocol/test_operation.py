@@ -11,9 +11,9 @@ from covey.protocol.effects import Effect, Notice, Send, Stamped
 from covey.protocol.inputs import Datagram, Submit
 from covey.protocol.values import Service
 from covey.protocol.wire.codec import encode_bundle
-from covey.protocol.wire.frames import Announce, Chunk, Data, Frame, Parked, Token
+from covey.protocol.wire.frames import Announce, Chunk, Data, Frame, Parked, Token, Unreliable
 from tests.unit.protocol.builders import A, B, C, bundle, codec_of, frames_in
-from tests.unit.protocol.network import SECOND_US, TinyNetwork
+from tests.unit.protocol.network import DELAY_US, SECOND_US, TinyNetwork
 
 
 def quiet(cluster: Cluster, settings: Settings | None = None) -> TinyNetwork:
@@ -262,3 +262,35 @@ def test_a_daemon_delivers_its_own_unreliable_message() -> None:
     network.submit(0, 1, b"x", Service.UNRELIABLE)
     assert network.payloads(0) == [b"x"]
     assert network.delivered(0)[0].bundle.origin == A
+
+
+def moments(cluster: Cluster, service: Service, unreliable: int) -> list[tuple[int, int]]:
+    """When each daemon delivers one message, sent together with unreliable ones that are all lost."""
+    network = quiet(cluster)
+    network.loses = lambda source, to, header: isinstance(header.frame, Unreliable)
+    for seq in range(unreliable):
+        network.submit(0, 1 + seq, bytes(1_000), Service.UNRELIABLE)
+    network.submit(0, 1, b"x", service, session=2)
+    began, seen = network.now, dict.fromkeys(network.engines, 0)
+    while not all(seen.values()):
+        network.run(DELAY_US)
+        for rank in [rank for rank, at in seen.items() if not at and network.payloads(rank, service)]:
+            seen[rank] = network.now - began
+    return sorted(seen.items())
+
+
+@pytest.mark.parametrize("cluster", [one_site(3), one_daemon_sites(3)], ids=["ring", "mesh"])
+@pytest.mark.parametrize("service", list(Service)[1:])
+def test_lost_unreliable_messages_delay_no_other(cluster: Cluster, service: Service) -> None:
+    assert moments(cluster, service, unreliable=50) == moments(cluster, service, unreliable=0)
+
+
+@pytest.mark.parametrize("cluster", [one_site(3), one_daemon_sites(3)], ids=["ring", "mesh"])
+def test_a_closed_window_is_counted_and_opens_again(cluster: Cluster) -> None:
+    network = quiet(cluster, Settings(ring_bundles_unstable=2, source_bundles_unstable=2))
+    for seq in range(1, 31):
+        network.submit(0, seq, b"x", Service.AGREED)
+    assert len(network.engines[0].operation.queue) > 20
+    network.run(SECOND_US)
+    assert network.engines[0].kit.count["window closed"] > 0
+    assert [len(network.payloads(rank)) for rank in network.engines] == [30, 30, 30]

@@ -38,7 +38,7 @@ def know(order: Order, stamp: int, *, safe: bool = False) -> list[int]:
         if safe:
             order.stability.raise_line(site, stamp)
     delivered = order.deliver()
-    order.check()
+    order.check(full=True)
     return numbers(delivered)
 
 

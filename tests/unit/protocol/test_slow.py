@@ -53,7 +53,7 @@ def test_how_much_may_wait(slow: SlowClients, waiting: int, policy: Policy, reme
 def test_what_came_in_this_step_ends_nobody(slow: SlowClients) -> None:
     one = session(LIMIT + 1, "disconnect", since_us=7)
     assert slow.after_put(one, now_us=7) is None
-    slow.check([one], now_us=7)
+    slow.check([one])
 
 
 def test_who_blocks_is_looked_at_until_it_has_caught_up(slow: SlowClients) -> None:
@@ -98,7 +98,7 @@ def test_senders_wait_for_the_last_of_those_who_asked(slow: SlowClients, kind: K
     slow.on_change(change(Kind.BLOCK, "room", "hall"))
     slow.on_change(change(Kind.BLOCK, "room", origin=B))
     slow.on_change(change(kind))
-    slow.check([], now_us=0)
+    slow.check([])
     assert slow.blocked() == ["room"]
     assert slow.must_wait(("hall", "room"))
     assert not slow.must_wait(("hall",))

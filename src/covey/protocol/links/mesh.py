@@ -25,7 +25,7 @@ class Mesh:
         self.site_seq = 0
         self.stamp = stamp
         self._settings = settings
-        self._checked_stamp = stamp
+        self._checked = (0, stamp)
         self._announced_us = 0
         self._active_us = 0
 
@@ -65,5 +65,6 @@ class Mesh:
             deadlines.set(Deadline.ANNOUNCE, now_us + interval)
 
     def check(self) -> None:
-        assert self.stamp >= self._checked_stamp, "M1"
-        self._checked_stamp = self.stamp
+        number, stamp = self._checked
+        assert self.stamp > stamp if self.site_seq > number else self.stamp >= stamp, "M1"
+        self._checked = (self.site_seq, self.stamp)

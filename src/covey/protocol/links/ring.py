@@ -9,7 +9,8 @@ accelerated: the last packets of a turn follow the token, so packets are request
 previous token named. An idle token is parked, and hurried on by whoever has something to send.
 
 Invariants: R1 packets 1 … have_to were received; R2 the store holds everything above the usable packet floor that was
-received; R3 new packets are sent only while the windows are open.
+received; R3 new packets are sent only while the windows are open; R4 the store stays within three times
+`ring_packets_unstable`.
 """
 
 from __future__ import annotations
@@ -132,15 +133,18 @@ class Ring:
         """Packets this daemon may send in this turn."""
         settings = self._settings
         rotation = settings.ring_packets_per_rotation - token.flow + self._sent_last_visit
-        window = settings.ring_packets_unstable - (token.packet_seq - self._packets_everywhere.usable)
-        return max(0, min(settings.ring_packets_per_visit, rotation, window))
+        return max(0, min(settings.ring_packets_per_visit, rotation, self.window(token)))
+
+    def window(self, token: Token) -> int:
+        """How many more packets may be under way that not everyone is known to have."""
+        return self._settings.ring_packets_unstable - (token.packet_seq - self._packets_everywhere.usable)
 
     def turn(self, mine: Visit, now_us: int, deadlines: DeadlineTable) -> list[Send]:
         """Use the token: answer requests, send packets, pass it on or park it."""
         token = self.holding
         assert token is not None
         again, still_wanted = self._answer(token)
-        assert not mine.packets or self.allowance(token) > 0, "R3"
+        assert self._is_allowed(mine.packets, self.allowance(token)), "R3"
         packets = self._number_packets(token, mine.packets)
         quiet = not (again or packets or still_wanted or mine.busy)
         token = self._update(token, mine, len(packets), len(again), still_wanted, quiet)
@@ -148,6 +152,11 @@ class Ring:
         if quiet and token.idle >= self._park_after:
             return self._park(token)
         return again + self._pass(token, packets, now_us, deadlines)
+
+    def _is_allowed(self, packets: list[list[Chunk]], allowance: int) -> bool:
+        """A bundle that needs more packets than are left goes alone, in a turn that may send at all."""
+        bundles = {chunk.number for packet in packets for chunk in packet}
+        return len(packets) <= allowance or (allowance > 0 and len(bundles) == 1)
 
     def _answer(self, token: Token) -> tuple[list[Send], tuple[int, ...]]:
         """Retransmit what is asked for and held here."""
@@ -269,7 +278,7 @@ class Ring:
     def check(self) -> None:
         assert self.have_to + 1 not in self._store, "R1"
         assert all(seq in self._store for seq in range(self._packets_everywhere.usable + 1, self.have_to + 1)), "R2"
-        assert len(self._store) <= 3 * self._settings.ring_packets_unstable, "the store is bounded"
+        assert len(self._store) <= 3 * self._settings.ring_packets_unstable, "R4"
 
     def _send(self, to: tuple[int, ...], frame: Parked | Hurry) -> Send:
         return Send(to, self._codec.encode(frame))

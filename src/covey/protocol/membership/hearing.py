@@ -7,6 +7,9 @@ Not here:  what to do about it (machine.py, gathering.py).
 A link is two-way when a number that we sent within the timeout comes back in the peer's list. A peer that was suspected
 and comes back in the same life was suspected falsely: its timeout doubles, and shrinks again slowly. The timeout also
 follows how long numbers take to come back, within stated bounds.
+
+Invariants: H1 a peer is somebody else, in the life of its last word; H2 an echo is of a number sent before it was
+heard; H3 patience stays within its bounds.
 """
 
 from __future__ import annotations
@@ -210,3 +213,12 @@ class Hearing:
             if patience.growth > 1 and now_us - patience.grown_us >= self.settings.suspicion_decay_ms * 1_000:
                 patience.growth //= 2
                 patience.grown_us = now_us
+
+    def check(self) -> None:
+        settings = self.settings
+        longest_us = settings.peer_timeout_ms * settings.peer_timeout_growth_max * 1_000
+        for rank, peer in self.peers.items():
+            assert rank == peer.life.rank != self.me.rank, "H1"
+            assert peer.echoed_us <= peer.heard_us, "H2"
+            assert settings.peer_timeout_ms * 1_000 <= self._timeout_us(rank) <= longest_us, "H3"
+        assert all(1 <= one.growth <= settings.peer_timeout_growth_max for one in self._patience.values()), "H3"

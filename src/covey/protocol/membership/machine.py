@@ -7,15 +7,17 @@ Not here:  the exchange within an attempt (change.py), messages of views (orderi
 One ballot: `promised` never falls, and an attempt is accepted only above it (PROTOCOL §3.A).
 
 Invariants: P1 promised >= view; P2 an attempt is under way exactly in STATETRANS and EVS; P3 the view works only in OP
-and GATHER; P4 we are a member of our view and of our attempt.
+and GATHER; P4 we are a member of our view and of our attempt; P5 no state but OP waits without a deadline; P6 only a
+working view has deadlines for its token and announcements.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from covey.ids import Ballot, Life
-from covey.protocol.deadlines import Deadline
+from covey.protocol.deadlines import WORKING, Deadline
 from covey.protocol.effects import Effect, Entered, Notice, Send
 from covey.protocol.kit import Kit
 from covey.protocol.states import TRANSITIONS, Reason, State
@@ -36,6 +38,17 @@ WARN_EVERY_US = 60_000_000
 """A warning about a daemon is not said again sooner: who forges its words must not fill our log."""
 
 FAR_AHEAD = "its clock is far ahead of ours; set the wrong one right, and restart its daemon"
+
+
+WAITS: Final[Mapping[State, Deadline]] = {
+    State.OP: Deadline.ALIVE,
+    State.SEG: Deadline.SEGMENT,
+    State.REP: Deadline.FOLLOW,
+    State.GATHER: Deadline.GATHER,
+    State.STATETRANS: Deadline.ATTEMPT,
+    State.EVS: Deadline.ATTEMPT,
+}
+"""What ends each state if nothing else does."""
 
 
 class Attempt(NamedTuple):
@@ -455,9 +468,13 @@ class Machine:
     def _send(self, to: tuple[int, ...], frame: Frame) -> Send:
         return Send(to, self.kit.codec.encode(frame))
 
-    def check(self) -> None:
+    def check(self, full: bool) -> None:
         assert self.promised >= self.view, "P1"
         assert (self.attempt is not None) == (self.state in (State.STATETRANS, State.EVS)), "P2"
         assert not self.active or self.state in (State.OP, State.GATHER), "P3"
         assert self.kit.me in self.members, "P4"
         assert self.attempt is None or self.kit.me in self.attempt.members, "P4"
+        assert self.kit.deadlines.is_set(WAITS[self.state]), "P5"
+        assert self.active or not any(map(self.kit.deadlines.is_set, WORKING)), "P6"
+        if full:
+            self.hearing.check()

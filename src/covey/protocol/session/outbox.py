@@ -39,6 +39,10 @@ class Outbox:
         """How long the oldest frame has waited."""
         return now_us - self._waiting[0][2] if self._waiting else 0
 
+    def span_us(self) -> int:
+        """How much later than the oldest frame the newest came."""
+        return self._waiting[-1][2] - self._waiting[0][2] if self._waiting else 0
+
     def clear(self) -> None:
         self._waiting.clear()
         self.size = 0

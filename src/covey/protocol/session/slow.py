@@ -113,11 +113,11 @@ class SlowClients:
     def blocked(self) -> list[str]:
         return sorted(self._requests)
 
-    def check(self, sessions: Iterable[Session], now_us: int) -> None:
+    def check(self, sessions: Iterable[Session]) -> None:
         limit = self._kit.settings.session_receive_bytes
         for session in sessions:
-            fresh = not session.outbox.lag_us(now_us)
-            assert session.outbox.size <= limit or session.phase is not Phase.OPEN or fresh, "W1"
+            at_once = not session.outbox.span_us()
+            assert session.outbox.size <= limit or session.phase is not Phase.OPEN or at_once, "W1"
         assert all(self._requests.values()), "W2"
 
 

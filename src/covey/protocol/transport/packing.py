@@ -42,7 +42,10 @@ class Packer:
 
 
 class Reassembly:
-    """Puts pieces together again. Bounded: links hand up each packet once, and bound the packets of a view."""
+    """Puts pieces together again. Bounded: links hand up each packet once, and bound the packets of a view.
+
+    Invariant: B1 what is kept is incomplete, and no more than its bound.
+    """
 
     def __init__(self, pieces_max: int, count: Count) -> None:
         self._parts: dict[tuple[int, int], dict[int, Chunk]] = {}
@@ -65,6 +68,10 @@ class Reassembly:
         del self._parts[chunk.site, chunk.number]
         self._pieces -= len(parts)
         return read_bundle(memoryview(b"".join(_joined(parts[piece]) for piece in sorted(parts))))
+
+    def check(self) -> None:
+        assert self._pieces == sum(map(len, self._parts.values())) <= self._pieces_max, "B1"
+        assert all(len(parts) < next(iter(parts.values())).pieces for parts in self._parts.values()), "B1"
 
 
 def _joined(chunk: Chunk) -> Payload:

@@ -11,7 +11,10 @@ SESSIONS_MAX = 100_000
 
 
 class UnreliableStreams:
-    """Numbers what we send, remembers what we got. A bundle older than the window counts as lost."""
+    """Numbers what we send, remembers what we got. A bundle older than the window counts as lost.
+
+    Invariant: U1 of each session the highest place is marked, and marks do not outgrow the window.
+    """
 
     def __init__(self, me: Life) -> None:
         self._me = me
@@ -48,3 +51,7 @@ class UnreliableStreams:
             return False
         self._seen[bundle.key] = (highest, mask | 1 << distance)
         return True
+
+    def check(self) -> None:
+        assert len(self._seen) <= SESSIONS_MAX
+        assert all(highest and mask & 1 and mask >> WINDOW == 0 for highest, mask in self._seen.values()), "U1"
