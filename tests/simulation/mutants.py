@@ -45,8 +45,6 @@ class Mutant(NamedTuple):
     name: str
     make: Callable[[Any], Any]
     """From the right function (or value) to the wrong one."""
-    first_seed: int = 0
-    """Where its at most fifty seeds begin."""
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -83,16 +81,6 @@ def _install_as(rewrite: Callable[[Engine, Change, list[Effect]], list[Effect]])
     return make
 
 
-def _replace_view(effects: list[Effect], **columns: object) -> list[Effect]:
-    def one(effect: Effect) -> Effect:
-        if not isinstance(effect, Installed):
-            return effect
-        fields: dict[str, Any] = {name: getattr(effect, name) for name in Installed.__struct_fields__} | columns
-        return Installed(**fields)
-
-    return [one(effect) for effect in effects]
-
-
 def _unreliable_without_view(right: Any) -> Any:
     def on_submit(self: Engine, submit: Submit, now_us: int) -> list[Effect]:
         if submit.service is Service.UNRELIABLE and not self.machine.active:
@@ -104,9 +92,12 @@ def _unreliable_without_view(right: Any) -> Any:
     return on_submit
 
 
-def _forget_self(engine: Engine, change: Change, effects: list[Effect]) -> list[Effect]:
-    members = tuple(life for life in change.attempt.members if life != engine.kit.me)
-    return _replace_view(effects, members=members)
+def _propose_for_others(right: Any) -> Any:
+    def propose(self: Machine, members: tuple[Life, ...], now_us: int) -> list[Effect]:
+        others = tuple(life for life in members if life != self.kit.me)
+        return right(self, others or members, now_us)  # type: ignore[no-any-return]
+
+    return propose
 
 
 def _small_ballots(right: Any) -> Any:
@@ -127,23 +118,31 @@ def _any_ballot(right: Any) -> Any:
     return on_new_memb
 
 
-def _only_whose_done_was_heard(engine: Engine, change: Change, effects: list[Effect]) -> list[Effect]:
-    heard = getattr(change, "heard_done", None)
-    return effects if heard is None else _replace_view(effects, members=tuple(sorted(heard)))
+def _nobody_proposes(right: Any) -> Any:
+    def propose(self: Machine, members: tuple[Life, ...], now_us: int) -> list[Effect]:
+        ballot = Ballot(max(self.counter, self.promised.counter) + 1, 0, 0)
+        return [*self._promise(Attempt(ballot, members), Reason.PROPOSED, now_us), *self.proposal(members)]
+
+    return propose
 
 
-def _note_who_was_heard(right: Any) -> Any:
-    def everyone_is_done(self: Change) -> None:
-        if self.is_done_here and not self.is_complete:
-            self.heard_done = set(self._done)  # type: ignore[attr-defined]
+def _whoever_proposes(right: Any) -> Any:
+    def on_new_memb(self: Machine, sender: Life, frame: NewMemb, now_us: int) -> list[Effect]:
+        if frame.attempt <= self.promised or self.kit.me not in frame.members:
+            return []
+        return self._promise(Attempt(frame.attempt, frame.members), Reason.PROMISED, now_us)
+
+    return on_new_memb
+
+
+def _moved_if_member_of_both(right: Any) -> Any:
+    def make_plan(self: Change) -> None:
         right(self)
+        assert self.plan is not None
+        both = tuple(life for life in self.attempt.members if life in self._old.members)
+        self.plan = msgspec.structs.replace(self.plan, movers=both)
 
-    return everyone_is_done
-
-
-def _commit_as_transitional(engine: Engine, change: Change, effects: list[Effect]) -> list[Effect]:
-    assert change.plan is not None
-    return _replace_view(effects, transitional=tuple(sorted(change.plan.commit)))
+    return make_plan
 
 
 def _forget_early(right: Any) -> Any:
@@ -325,14 +324,14 @@ MUTANTS: dict[str, Mutant] = {
         "S1", "no view is needed to send", Engine, "_on_submit", _unreliable_without_view
     ),
     "self left out of the view": Mutant(
-        "S2", "members lack the daemon itself", Engine, "_install", _install_as(_forget_self)
+        "S2", "a representative proposes only those it has gathered", Machine, "_propose", _propose_for_others
     ),
     "view id reused": Mutant("S3", "proposals use small counters again and again", Machine, "_propose", _small_ballots),
-    "members whose DONE was heard": Mutant(
-        "S4", "silent members are left out locally", Engine, "_install", _install_as(_only_whose_done_was_heard)
+    "view id without its proposer": Mutant(
+        "S4", "two parts of the network count alike", Machine, "_propose", _nobody_proposes
     ),
-    "commit as transitional set": Mutant(
-        "S5", "Commit and transitional set are mixed up", Engine, "_install", _install_as(_commit_as_transitional)
+    "in both views is moved together": Mutant(
+        "S5", "the transitional set is an intersection of members", Change, "_make_plan", _moved_if_member_of_both
     ),
     "early delivery forgotten": Mutant(
         "S6", "what came early comes again at its place", SessionOrder, "finish", _forget_early
@@ -394,7 +393,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "one token's ARU": Mutant("M6", "one visit is trusted instead of two", floors.TwoVisits, "see", _one_visit),
     "commit not exchanged": Mutant(
-        "M6", "what an attempt promised is forgotten in the next", Order, "declare", _declare_without_commit, 50
+        "M6", "what an attempt promised is forgotten in the next", Order, "declare", _declare_without_commit
     ),
     "fifo overtakes agreed": Mutant(
         "M7", "agreed messages do not hold up their session", SessionOrder, "hold", _agreed_counts_as_done
@@ -406,8 +405,8 @@ COMPANIONS: dict[str, Mutant] = {
         "M5", "clocks do not follow ALIVEs", Machine, "on_alive", _deaf_to_clocks
     ),
     "view id reused": Mutant("S3", "any proposal is accepted", Machine, "on_new_memb", _any_ballot),
-    "members whose DONE was heard": Mutant(
-        "S4", "remembers who was heard", Change, "everyone_is_done", _note_who_was_heard
+    "view id without its proposer": Mutant(
+        "S4", "a proposal of anybody counts", Machine, "on_new_memb", _whoever_proposes
     ),
     "heard is enough": Mutant("S15", "one daemon's word is enough", gathering, "_add_if_mutual", _one_word_is_enough),
 }

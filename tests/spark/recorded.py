@@ -1,7 +1,6 @@
 """Traces of the real protocol in simulation: good ones, and one for each planted bug.
 
-A mutant is run on the seed where it is known to be caught, recorded beside it below; where that seed no longer does,
-the next ones are tried.
+A mutant is run on the first seed where it is known to be caught; where that seed no longer does, on the next ones.
 """
 
 from __future__ import annotations
@@ -15,31 +14,13 @@ from covey.drivers.simulation.options import Asked
 from covey.drivers.simulation.run import play
 from covey.trace.record import Row
 from tests.simulation.client_mutants import CLIENT_MUTANTS
+from tests.simulation.first_seeds import FIRST_SEEDS
 from tests.simulation.mutants import COMPANIONS, MUTANTS, Mutant
 from tests.unit.checkers.ideal import IdealRun
 
 Rows = list[Row]
 
 SEEDS_TRIED = 50
-# Where a mutant is caught, if not on its first seed.
-CAUGHT_ON = {
-    "originals taken when frozen": 38,
-    "new data in the old view": 4,
-    "retransmission skipped": 13,
-    "safe waits for one more": 1,
-    "heard is enough": 17,
-    "unreliable twice": 3,
-    "past not awaited": 2,
-    "stamps not raised for a new view": 1,
-    "one token's ARU": 6,
-    "commit not exchanged": 60,
-    "light view after the signal": 1,
-    "agreed after the signal untouched": 1,
-    "crash unnoticed": 1,
-    "name free at once": 2,
-    "joiners hear at once": 2,
-    "heard after leaving": 2,
-}
 GOOD_SEEDS = (3, 11, 24)
 
 
@@ -61,8 +42,8 @@ def mutated_runs() -> dict[str, Rows]:
 
 
 def _hunted(name: str, mutant: Mutant, companions: list[Mutant], asked: Asked) -> Rows:
-    seeds = range(mutant.first_seed, mutant.first_seed + SEEDS_TRIED)
-    for seed in (CAUGHT_ON.get(name, mutant.first_seed), *seeds):
+    first = FIRST_SEEDS.get(name, 0)
+    for seed in range(first, first + SEEDS_TRIED):
         try:
             rows = _played(seed, asked, [mutant, *companions])
         except Exception:  # noqa: BLE001 - dying of a bug is not being caught by a guarantee

@@ -149,12 +149,23 @@ def s9(story: Story) -> bool:
     return same_view(story, story.names(3))
 
 
+def asked_to_leave(story: Story, message: str, group: str) -> bool:
+    """Whether its sender had asked to leave the group before it sent the message to it."""
+    asked = False
+    for row in story.rows[story.messages[message].origin or ""]:
+        if row.event == "send" and row.message == message:
+            break
+        if row.group == group and (row.event == "self_leave" or (row.event == "leave" and row.cause is None)):
+            asked = row.event == "leave"
+    return asked
+
+
 def s10(story: Story) -> bool:
     for stay in story.all_stays():
         for name, after, _ in stay.delivered:
             message = story.messages[name]
             sent_in = message.sent_in.get(stay.group)
-            if sent_in is None or message.strength < 1:
+            if sent_in is None or message.strength < 1 or asked_to_leave(story, name, stay.group):
                 continue
             if message.strength >= 3 and not after and stay.row.view_rank < sent_in.row.view_rank:
                 return False

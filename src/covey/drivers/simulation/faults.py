@@ -30,6 +30,8 @@ class Faults:
         self._workload = workload
         self.running = True
         self.reactions: set[str] = set()
+        self._hold = False
+        """Nothing else goes wrong for the time being."""
         self._ambush_at = 0
         world.watchers.append(self._watch)
 
@@ -45,24 +47,29 @@ class Faults:
             act()
             yield self.random.randrange(50 * MS, 900 * MS)
             waited = 0
-            while reaction not in self.reactions and waited < 10 * SECOND:
+            while reaction not in self.reactions and waited < 16 * SECOND:
                 if self._is_over():
                     return
                 waited += 50 * MS
-                if waited % (2 * SECOND) == 0:
-                    act()  # Another fault may have undone it.
+                if waited == 3 * SECOND:
+                    self._hold = True  # Another fault may have undone it, or nobody was together who could part.
+                    self._relieve()
+                    self._heal()
+                elif waited == 6 * SECOND:
+                    act()
                 yield 50 * MS
+            self._hold = False
 
     def one_way_for_a_while(self, after_us: int) -> Script:
         """Where one-way cuts exist: some last until they are noticed as such."""
         yield after_us
         while self.running and "one_way" in self.kinds:
-            pair = self._one_way()
+            pair = None if self._hold else self._one_way()
             waited, patience = 0, self.random.choice((100, 600, 2_500)) * MS
             while waited < patience and ONE_WAY not in self.reactions and not self._is_over():
                 waited += 50 * MS
                 yield 50 * MS
-            if pair is not None and not self._is_over():
+            if pair is not None and not self._is_over() and not self._hold:
                 self.world.network.mend(self.world.now, *pair)
             yield self.random.randrange(200 * MS, 2 * SECOND)
 
@@ -75,7 +82,7 @@ class Faults:
         actions = self._actions()
         while self.running and actions:
             yield int(self.random.expovariate(1.0) * 700 * MS) + 20 * MS
-            if self.running:
+            if not self._is_over() and not self._hold:
                 self.random.choice(actions)()
 
     def _actions(self) -> list[Callable[[], object]]:
@@ -133,8 +140,8 @@ class Faults:
         period = self.random.choice((40 * MS, 150 * MS, 400 * MS))
         network = self.world.network
         for turn in range(2 * self.random.randint(3, 12)):
-            if not self.running:
-                return  # Connectivity is final now.
+            if not self.running or self._hold:
+                return  # Connectivity stays as it is now.
             for source, to in ((one, other), (other, one)):
                 if turn % 2 == 0:
                     network.cut(source, to)
@@ -199,7 +206,7 @@ class Faults:
                 self.start(node.rank)
 
     def start(self, rank: int) -> None:
-        skew = 2 * SECOND if "clock" in self.kinds else 2 * MS
+        skew = self.random.choice((2, 25)) * SECOND if "clock" in self.kinds else 2 * MS
         drift = self.random.randint(-200, 200) if "clock" in self.kinds else 0
         self.world.start(
             rank, Clocks(self.random.randrange(SECOND), drift, SECOND * 100 + self.random.randint(-skew, skew))
@@ -238,7 +245,9 @@ class Faults:
             self._maybe_deafen(node)
 
     def _someone_is_cut_off(self, node: Node) -> bool:
-        return any(not self.world.connected(node.rank, other) for other in self._left_out(node))
+        """Neither way is open."""
+        cuts = self.world.network.cuts
+        return any((node.rank, other) in cuts and (other, node.rank) in cuts for other in self._left_out(node))
 
     def _someone_is_half_cut_off(self, node: Node) -> bool:
         """One way is cut, and the other is not."""
@@ -251,7 +260,7 @@ class Faults:
 
     def _maybe_ambush(self) -> None:
         """Strike in the middle of a membership change."""
-        if "ambush" not in self.kinds or not self.running or self.world.now < self._ambush_at:
+        if "ambush" not in self.kinds or not self.running or self._hold or self.world.now < self._ambush_at:
             return
         if self.random.random() < 0.35:
             self._ambush_at = self.world.now + 400 * MS
@@ -270,7 +279,7 @@ class Faults:
         view while it cannot: what it promised must bind it in its next attempt.
         """
         change = node.engine.change
-        if "ambush" not in self.kinds or not self.running or change is None or change.plan is None:
+        if "ambush" not in self.kinds or not self.running or self._hold or change is None or change.plan is None:
             return
         if not node.engine.operation.order.undelivered or self.random.random() < 0.4:
             return
@@ -288,12 +297,16 @@ class Faults:
         options = self.world.network.options
         options.loss = options.duplication = options.late = options.delay_tail = 0.0
         options.bytes_per_second = 0
-        for node in self.world.living():
-            node.dying = None
-            self._resume(node)
+        self._relieve()
         self._restart_all()
         if final == "split":
             self._partition()
         elif final == "one_way":
             for _ in range(self.random.randint(1, 3)):
                 self._one_way()
+
+    def _relieve(self) -> None:
+        """Nobody sleeps, and nobody is about to die."""
+        for node in self.world.living():
+            node.dying = None
+            self._resume(node)

@@ -71,7 +71,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     world.play(faults.trouble())
     world.play(faults.one_way_for_a_while(int(random.uniform(0.5, 4.0) * SECOND)))
     world.run_until(int(options.seconds * SECOND))
-    while not {"partition", "merge"} <= faults.reactions and world.now < 30 * SECOND:
+    while not {"partition", "merge"} <= faults.reactions and world.now < 40 * SECOND:
         world.run_until(world.now + 100 * MS)
     workload.running = False
     for program in programs:

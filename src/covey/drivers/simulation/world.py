@@ -17,6 +17,7 @@ from covey.protocol.effects import Effect, Entered, Installed, Refused, Send, St
 from covey.protocol.inputs import Datagram, Input, PeerRefused
 from covey.protocol.states import State
 from covey.protocol.values import Count
+from covey.protocol.wire.codec import frame_name
 from covey.trace.daemon import DaemonRecorder, Sink
 
 from .network import Network, NetworkOptions
@@ -238,5 +239,4 @@ class World:
 
 
 def _is_data(send: Send) -> bool:
-    """By its looks: control frames are small."""
-    return send.reliable or len(send.data) > 300
+    return send.reliable or frame_name(send.data) == "data"

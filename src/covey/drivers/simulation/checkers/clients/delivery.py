@@ -116,13 +116,17 @@ def judge_same_views(findings: Findings, history: ClientHistory, concerned: int)
 def sane_view(history: ClientHistory) -> Verdict:
     """S10. After a signal light views are not shown, so the first half speaks of what comes before it.
 
+    What is sent to a group after asking to leave it is sent from outside: the leave may hide from the others that the
+    sender's part of the network has come back, and then their views are not compared with its last one.
+
     Reliable and fifo messages may come in a light view before that of the send; not before its network view.
     """
     findings = Findings("S10", history.run)
     for life in history.lives.values():
         for delivery in life.deliveries:
             for stay, after_signal in delivery.stays:
-                if sent_in := delivery.message.sent_in_stays.get(stay.group):
+                sent_in = delivery.message.sent_in_stays.get(stay.group)
+                if sent_in is not None and stay.group not in delivery.message.sent_from_outside:
                     _judge_sending_view(findings, delivery.message, stay, after_signal, sent_in)
     _judge_sending_lives(findings, history)
     return findings.verdict()

@@ -49,6 +49,8 @@ class ClientMessage(Message):
 
     # The sender's stay in each destination group that it was a member of when it sent.
     sent_in_stays: dict[str, GroupStay] = field(default_factory=dict)
+    sent_from_outside: frozenset[str] = frozenset()
+    """The groups that its sender had asked to leave before."""
 
     @property
     def place(self) -> Place | None:

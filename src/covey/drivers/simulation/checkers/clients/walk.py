@@ -16,6 +16,7 @@ from covey.drivers.simulation.checkers.clients.lives import (
     GroupStay,
     Membership,
     place_of,
+    was_refused,
 )
 from covey.drivers.simulation.checkers.common.lives import name_of
 from covey.trace.record import Row
@@ -29,6 +30,8 @@ class Walk:
         self.messages = messages
         # The last stay in each group that the client is in.
         self.current: dict[str, GroupStay] = {}
+        # The groups that it has asked to leave, and of which it has not heard that it left them.
+        self.leaving: set[str] = set()
 
     def walk(self) -> None:
         for row in self.life.rows:
@@ -40,8 +43,11 @@ class Walk:
                 self._on_view(row)
             elif row.event == "transitional":
                 self._on_signal(row)
+            elif row.event == "leave" and not was_refused(row):
+                self.leaving.add(row.group or "")
             elif row.event == "self_leave":
                 self._close(row.group or "", row)
+                self.leaving.discard(row.group or "")
             elif row.event in DEPARTED:
                 self._on_departure(row)
             elif row.event == "end":
@@ -90,6 +96,7 @@ class Walk:
             return
         self.life.traffic.append((True, message))
         message.sent_in_stays = {group: self.current[group] for group in message.groups if group in self.current}
+        message.sent_from_outside = frozenset(self.leaving)
 
     def _on_deliver(self, row: Row) -> None:
         message = self.messages[name_of(row)]
