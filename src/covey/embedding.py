@@ -1,9 +1,5 @@
 """A daemon inside the program: for tests, and for first steps without starting anything.
 
-    with covey.embedded() as daemon:
-        with covey.blocking.connect("alice", daemon.address) as alice:
-            ...
-
 It is a cluster of one, in a thread of its own, with a socket that only this user can reach. It ends with its block.
 """
 
@@ -84,8 +80,12 @@ class EmbeddedDaemon:
 def embedded(name: str = "here") -> EmbeddedDaemon:
     """A daemon in this process, for the length of a `with` or `async with` block.
 
-    >>> with embedded() as daemon:
-    ...     daemon.address.startswith("unix:/")
-    True
+    >>> import covey
+    >>> with covey.embedded() as daemon, covey.blocking.connect("alice", daemon.address) as alice:
+    ...     alice.join("room")
+    ...     alice.send("room", b"hello")
+    ...     next(event.payload for event in alice if isinstance(event, covey.Message))
+    1
+    b'hello'
     """
     return EmbeddedDaemon(name)

@@ -20,7 +20,7 @@ SITES_MAX = 10
 SECONDS_MAX = 3_600
 
 FLOORS_FROM = 100
-"""Shares of fewer seeds than this say little: then a probe only must not be at zero."""
+"""Shares of fewer seeds than this say little, and are not held against the floors."""
 
 Sites = Annotated[int | None, typer.Option(help="Number of sites, of one daemon each; drawn from the seed if unset.")]
 Clients = Annotated[
@@ -89,7 +89,9 @@ def swarm(
     print_guarantees(f"{len(wanted)} seeds, {len(failed)} failed", premises, violations)
     print_costs(costs)
     default = sites is None and daemons is None and seconds is None
-    low = print_probes(tally, enforce=default, shares=len(wanted) >= FLOORS_FROM)
+    low = print_probes(tally, enforce=default and len(wanted) >= FLOORS_FROM)
+    if low:
+        print(f"too rare to prove much: {', '.join(low)}", file=sys.stderr)
     raise typer.Exit(1 if failed or low else 0)
 
 

@@ -60,17 +60,16 @@ def print_costs(costs: list[tuple[float, int]]) -> None:
     console().print(f"CPU a seed: {mean:.2f} s on average, {worst:.2f} s at most (seed {seed})", highlight=False)
 
 
-def print_probes(tally: Tally, enforce: bool, shares: bool) -> list[str]:
+def print_probes(tally: Tally, enforce: bool) -> list[str]:
     """What the protocol was made to do, and the names of probes seen too rarely."""
     table = Table("reaction", "seeds", "floor", "meaning", title="what was exercised", title_justify="left")
     low = []
     for probe in tally.probes:
-        floor = probe.floor if shares else min(probe.floor, 1 / max(1, tally.seeds))
-        rare = enforce and tally.share(probe) < floor
+        rare = enforce and tally.share(probe) < probe.floor
         if rare:
             low.append(probe.name)
         share = f"{tally.share(probe):.0%}" + (" too rare" if rare else "")
-        table.add_row(probe.name, share, f"{floor:.0%}" if enforce else "-", probe.meaning)
+        table.add_row(probe.name, share, f"{probe.floor:.0%}" if enforce else "-", probe.meaning)
     console().print(table)
     return low
 
