@@ -12,7 +12,7 @@ Not here:  circles in time (causal.py), who lacks what (cohorts.py, rest.py), or
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from covey.analysis.findings import broken, tested, text, union
@@ -30,7 +30,7 @@ from covey.analysis.tables.columns import (
     life_number,
     ordered,
 )
-from covey.analysis.tables.stays import first_of
+from covey.analysis.tables.stays import GROUP, first_of
 from covey.analysis.tables.traffic import CONTENT
 
 
@@ -170,7 +170,7 @@ def sending_view(tables: Tables) -> DataFrame:
         .join(ranks, ["run", "level", "sent_in"])
     )
     at_daemons = at_daemons.withColumn("wrong", F.col("rank") < F.col("sent_rank"))
-    sent = sent_in_stays(tables).select(
+    sent = _from_inside(sent_in_stays(tables), tables.rows).select(
         *MESSAGE,
         "grp",
         F.col("view").alias("sent_in"),
@@ -204,6 +204,21 @@ def sending_view(tables: Tables) -> DataFrame:
         evidence=[("origin", F.col("send.index")), ("process", "index")],
     )
     return union([violations, tested(judged, "S10")])
+
+
+def _from_inside(sent: DataFrame, rows: DataFrame) -> DataFrame:
+    """Without what was sent to a group after asking to leave it: the leave may hide a merge from the others."""
+    asked, told = (F.col("event") == "leave") & F.col("cause").isNull(), F.col("event") == "self_leave"
+    until_told = F.min(F.when(told, F.col("index"))).over(
+        ordered(GROUP, "index").rowsBetween(1, Window.unboundedFollowing)
+    )
+    leaves = rows.where(is_client() & (asked | told)).withColumn("told", until_told).where(asked)
+    leaves = leaves.select(
+        *(F.col(key).alias(f"leaving_{key}") for key in GROUP), F.col("index").alias("asked"), "told"
+    )
+    same = [F.col(key) == F.col(f"leaving_{key}") for key in GROUP]
+    outside = (F.col("asked") < F.col("index")) & (F.col("told").isNull() | (F.col("index") < F.col("told")))
+    return sent.join(leaves, [*same, outside], "left_anti")
 
 
 def sent_in_stays(tables: Tables) -> DataFrame:
