@@ -9,16 +9,12 @@ A trace with missing rows is judged as far as it goes, but its verdict is never 
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
-from pathlib import Path
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.checks import FAMILIES, causal, screen
@@ -29,18 +25,10 @@ from covey.analysis.findings import counted, union
 from covey.analysis.tables.build import Keep, Tables, ViewTables, build, build_views
 from covey.analysis.tables.columns import RELIABLE, UNRELIABLE, ordered
 from covey.analysis.tables.lives import gaps_in
+from covey.analysis.workshop import ROWS_SMALL, Progress, workshop
 
 VIOLATIONS_KEPT: Final = 20
-# Below this many rows, making code and shuffling take longer than the work itself.
-ROWS_SMALL: Final = 600_000
-SMALL_SETTINGS: Final = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-}
-
-Progress = Callable[[str], None]
+PLANNED_AT_ONCE: Final = 2
 
 
 @dataclass(frozen=True)
@@ -95,13 +83,12 @@ def judge(
     spark = trace.sparkSession
     progress("counting rows")
     small = trace.count() <= ROWS_SMALL
-    with _work(work) as directory, _settings(spark, SMALL_SETTINGS if small else {}):
-        keep = _keeper(spark, directory, small, progress)
+    with workshop(spark, work, small=small, progress=progress) as keep:
         trace = trace.coalesce(1) if small else trace
         gaps = [_gap(row.asDict()) for row in gaps_in(trace.where(F.col("level").isin("S", "C"))).collect()]
         found, rest = ([], trace) if small else screened(trace, keep)
         if rest is not None:
-            found.append(find(build(rest, keep), keep, progress))
+            found.append(find(build(rest, keep), keep, at_once=PLANNED_AT_ONCE if small else 1))
         findings = keep("findings", union(found))
         progress("adding up")
         return Judgement(_verdicts(findings), _violations(findings, kept), gaps)
@@ -135,13 +122,17 @@ def _small(views: ViewTables, proven: DataFrame) -> list[DataFrame]:
     return [check_views(mine), check_liveness(mine), check_signals(mine)]
 
 
-def find(tables: Tables, keep: Keep, progress: Progress = lambda _: None) -> DataFrame:
-    """All findings on these tables."""
-    found = []
-    for name, check in FAMILIES.items():
-        found.append(keep(f"found-{name}", check(tables)))
-    progress("happened-before")
-    return union([*found, *_causal(tables, keep)])
+def find(tables: Tables, keep: Keep, *, at_once: int = 1) -> DataFrame:
+    """All findings on these tables. Families know nothing of one another, so several may be worked on at once."""
+
+    def family(name: str) -> DataFrame:
+        return keep(f"found-{name}", FAMILIES[name](tables))
+
+    with ThreadPoolExecutor(at_once) as pool:
+        # The longest chain of queries first.
+        before = pool.submit(_causal, tables, keep)
+        found = list(pool.map(family, FAMILIES))
+        return union([*found, *before.result()])
 
 
 def _causal(tables: Tables, keep: Keep) -> list[DataFrame]:
@@ -187,39 +178,3 @@ def _violations(findings: DataFrame, kept: int) -> list[Violation]:
 def _gap(row: dict[str, object]) -> Gap:
     told = row["detail"] or f"{row['rows']} rows with indexes {row['first']} to {row['last']}"
     return Gap(str(row["run"]), str(row["level"]), str(row["process"]), str(told))
-
-
-def _keeper(spark: SparkSession, work: str, small: bool, progress: Progress) -> Keep:
-    def keep(name: str, frame: DataFrame) -> DataFrame:
-        progress(name)
-        frame.write.mode("overwrite").parquet(f"{work}/{name}")
-        stored = spark.read.parquet(f"{work}/{name}")
-        return stored.coalesce(1) if small else stored
-
-    return keep
-
-
-@contextmanager
-def _work(work: str | None) -> Iterator[str]:
-    made = tempfile.mkdtemp(prefix="covey-work-") if work is None else None
-    try:
-        yield made or str(work)
-    finally:
-        if made is not None:
-            shutil.rmtree(Path(made), ignore_errors=True)
-
-
-@contextmanager
-def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    """These settings for a while, then what was before."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value_before in before.items():
-            if value_before is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, value_before)

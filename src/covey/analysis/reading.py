@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from covey.analysis.schema import SPARK_SCHEMA
@@ -32,7 +33,11 @@ def read_trace(spark: SparkSession, directory: Path | str, *, work: Path | None 
 
     OSError: it cannot be read. TraceError: it holds no trace, or a file in it that must not be passed over.
     """
-    files = parquet_files(Path(directory), work)
+    return load(spark, parquet_files(Path(directory), work))
+
+
+def load(spark: SparkSession, files: list[Path]) -> DataFrame:
+    """The rows of Parquet files that were inspected."""
     # Spark's own working directory may be another: it keeps the one in which it was started.
     return spark.read.schema(SPARK_SCHEMA).parquet(*(str(path.absolute()) for path in files))
 
@@ -50,6 +55,11 @@ def parquet_files(directory: Path, work: Path | None = None) -> list[Path]:
     for path in parquet:
         inspect(path)
     return parquet or _converted(raw, work or _scratch())
+
+
+def rows_in(files: list[Path]) -> int:
+    """How many rows these Parquet files have, as they say themselves."""
+    return sum(int(pq.read_metadata(path).num_rows) for path in files)
 
 
 def _found(directory: Path) -> tuple[list[Path], list[Path]]:

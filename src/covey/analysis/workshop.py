@@ -1,0 +1,78 @@
+"""Where a judgement works: tables in between are stored and read back, in a way that fits the size of the trace.
+
+In:        a Spark session, a directory, and whether the trace is small.
+Out:       `keep`, which stores a table under a name and gives it back as stored.
+Not here:  which tables there are (tables/), what is concluded from them (checks/).
+
+A small trace costs nothing but plans and jobs. So all its rows stay in one partition: then no join or window moves any,
+a query is a single stage, and two queries can be planned at the same time. Code is not generated, since compiling it
+takes longer than the work, and the optimiser is spared the rules that grow fastest with the plan.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from covey.analysis.tables.build import Keep
+
+ROWS_SMALL: Final = 600_000
+SMALL_SETTINGS: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    # A broadcast is a job of its own, and saves nothing where all rows are in one place.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.constraintPropagation.enabled": "false",
+}
+
+Progress = Callable[[str], None]
+
+
+@contextmanager
+def workshop(spark: SparkSession, work: str | None, *, small: bool, progress: Progress) -> Iterator[Keep]:
+    """A way to keep tables, for a while. `work`: a directory, on a cluster one that all its nodes share."""
+
+    def keep(name: str, frame: DataFrame) -> DataFrame:
+        progress(name)
+        path = f"{directory}/{name}"
+        (frame.coalesce(1) if small else frame).write.mode("overwrite").parquet(path)
+        # Without the schema, Spark would look for it in the files: one more job.
+        stored = spark.read.schema(frame.schema).parquet(path)
+        return stored.coalesce(1) if small else stored
+
+    with _directory(work) as directory, _settings(spark, SMALL_SETTINGS if small else {}):
+        yield keep
+
+
+@contextmanager
+def _directory(work: str | None) -> Iterator[str]:
+    made = tempfile.mkdtemp(prefix="covey-work-") if work is None else None
+    try:
+        yield made or str(work)
+    finally:
+        if made is not None:
+            shutil.rmtree(Path(made), ignore_errors=True)
+
+
+@contextmanager
+def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """These settings for a while, then what was before."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value_before in before.items():
+            if value_before is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value_before)
