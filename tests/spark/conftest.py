@@ -16,8 +16,9 @@ from covey.analysis import judge, read_trace, session
 from covey.analysis.judging import Judgement
 from covey.analysis.store import write_parquet
 from covey.trace.record import Row
-from tests.spark.corpus import corpus
+from tests.spark.opinions import Opinions, opinions_on, together
 from tests.spark.recorded import good_runs, mutated_runs
+from tests.spark.processes import in_processes
 
 SEEDS = range(32)
 
@@ -26,14 +27,19 @@ Rows = list[Row]
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    made = session("local[2]", partitions=2, memory="3g")
+    made = session("local[2]", partitions=2, memory="3g", brief=True)
     yield made
     made.stop()
 
 
 @pytest.fixture(scope="session")
-def small_runs() -> dict[str, Rows]:
-    return dict(corpus(SEEDS))
+def opinions() -> Opinions:
+    return together(in_processes(opinions_on, SEEDS))
+
+
+@pytest.fixture(scope="session")
+def small_runs(opinions: Opinions) -> dict[str, Rows]:
+    return opinions.runs
 
 
 @pytest.fixture(scope="session")
