@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from covey.analysis.guarantees import CHECKED
 from covey.analysis.judging import Violation
 
 RowKey = tuple[str, str, int]
@@ -25,6 +26,12 @@ def rows_of(trace: DataFrame, violations: Iterable[Violation]) -> dict[RowKey, d
     keys = trace.sparkSession.createDataFrame(wanted, "run string, process string, `index` bigint")
     found = trace.join(F.broadcast(keys), ["run", "process", "index"], "left_semi").collect()
     return {(row["run"], row["process"], row["index"]): row.asDict() for row in found}
+
+
+def heading(violation: Violation) -> str:
+    """Which promise, between whom, in which run."""
+    between = "clients" if violation.level == "C" else "daemons"
+    return f"{violation.guarantee} {CHECKED[violation.guarantee]}, between {between}, run {violation.run}"
 
 
 def sentence(row: dict[str, object]) -> str:

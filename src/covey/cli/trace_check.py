@@ -133,8 +133,11 @@ def _print_table(judgement: Judgement) -> None:
 
 
 def _summary(verdicts: list[Verdict], gaps: list[Gap]) -> str:
+    from covey.analysis.guarantees import CHECKED
+
     runs = len({verdict.run for verdict in verdicts})
-    broken = sorted({verdict.guarantee for verdict in verdicts if verdict.violations})
+    found = {verdict.guarantee for verdict in verdicts if verdict.violations}
+    broken = [f"{number} ({name})" for number, name in CHECKED.items() if number in found]
     said = f"{runs} run{'s' if runs != 1 else ''}: " + (
         f"violated: {', '.join(broken)}" if broken else "no violation found"
     )
@@ -148,19 +151,20 @@ def _summary(verdicts: list[Verdict], gaps: list[Gap]) -> str:
 
 
 def _print_evidence(judgement: Judgement, trace: Any) -> None:
-    from covey.analysis.evidence import replay_command, rows_of, sentence
+    from covey.analysis.evidence import heading, replay_command, rows_of, sentence
 
-    shown: list[Violation] = []
-    for guarantee in sorted({violation.guarantee for violation in judgement.violations}):
-        shown += [one for one in judgement.violations if one.guarantee == guarantee][:SHOWN]
+    counts = _by_guarantee(judgement)
+    told = {name: [one for one in judgement.violations if one.guarantee == name][:SHOWN] for name in counts}
+    shown = [violation for violations in told.values() for violation in violations]
     rows = rows_of(trace, shown)
-    for violation in shown:
-        typer.echo(
-            f"\n{violation.guarantee}, level {violation.level}, run {violation.run}: {violation.detail}", err=True
-        )
-        for one in violation.evidence:
-            if row := rows.get((violation.run, one.process, one.index)):
+    for guarantee, violations in told.items():
+        for violation in violations:
+            typer.echo(f"\n{heading(violation)}: {violation.detail}", err=True)
+            found = (rows.get((violation.run, one.process, one.index)) for one in violation.evidence)
+            for row in filter(None, found):
                 typer.echo(f"    {sentence(row)}", err=True)
+        if more := counts[guarantee][1] - len(violations):
+            typer.echo(f"\n{guarantee}: {more:,} more like these", err=True)
     for run in sorted({violation.run for violation in shown}):
         if command := replay_command(run):
             typer.echo(f"\nTo see run {run} again: {command}", err=True)
