@@ -18,10 +18,9 @@ export PIP_NO_INPUT := 1
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## Watch replicas survive a partition and crashes, and check every promise
+demo: $(SPARK_READY) ## Watch replicas survive a partition and crashes, and check every promise
 	@rm -rf build/demo && mkdir -p build
 	@$(BIN)/covey demo --keep build/demo
-	@$(MAKE) --no-print-directory $(SPARK_READY)
 	@echo "The same trace once more, with Spark:"
 	@$(BIN)/covey trace check build/demo/trace
 

@@ -11,6 +11,7 @@ CoveyError
     ConnectError        no daemon could be reached; the text says for each address why
         RefusedError    the daemon was reached and does not let us in
     SessionOverError    the session has ended, or its connection is lost
+    TraceError          a trace on disk is not whole, or a row cannot be stored (covey.trace.errors)
 """
 
 from __future__ import annotations

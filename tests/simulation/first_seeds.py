@@ -1,7 +1,7 @@
 """Where each mutant is first caught, if not among the first seeds: its hunt begins there.
 
-Whatever draws from a simulation's generator in another order makes this list wrong, and only slow, not false: a hunt
-goes on from here for as many seeds as any other.
+Whatever draws from a simulation's generator in another order makes this list wrong, and only slow, not false: where the
+seed named here does not catch its mutant, all others are tried.
 """
 
 FIRST_SEEDS = {

@@ -17,8 +17,8 @@ from covey.analysis.judging import Judgement
 from covey.analysis.store import write_parquet
 from covey.trace.record import Row
 from tests.spark.opinions import Opinions, opinions_on, together
-from tests.spark.recorded import good_runs, mutated_runs
 from tests.spark.processes import in_processes
+from tests.spark.recorded import good_runs, mutated_runs
 
 SEEDS = range(32)
 

@@ -45,8 +45,7 @@ def _hunted(name: str) -> Rows:
     mutant = MUTANTS.get(name) or CLIENT_MUTANTS[name]
     planted = [mutant, *([COMPANIONS[name]] if name in COMPANIONS else [])]
     asked = Asked(clients=0 if name in MUTANTS else 8)
-    first = FIRST_SEEDS.get(name, 0)
-    for seed in range(first, first + SEEDS_TRIED):
+    for seed in dict.fromkeys([FIRST_SEEDS.get(name, 0), *range(SEEDS_TRIED)]):
         try:
             rows = _played(seed, asked, planted)
         except Exception:  # noqa: BLE001 - dying of a bug is not being caught by a guarantee

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from covey.drivers.simulation.story import StoryError, builtin_stories, play_story
+from covey.errors import CoveyError
 
 STORIES = builtin_stories()
 
@@ -38,3 +39,15 @@ def test_unknown_command_is_named() -> None:
 def test_story_must_begin_with_a_cluster() -> None:
     with pytest.raises(StoryError, match="begins with"):
         play_story("start a\n----\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "daemons x", "run", "run soon", "run -5", "send a bogus hi", "until a dancing", "crash b", "show b", "pause b",
+        "running circles 3", "start a+x", "send a/x agreed hi", "lose a>b data x", "start z",
+    ],
+)  # fmt: skip
+def test_a_command_that_cannot_be_played_is_named(line: str) -> None:
+    with pytest.raises(CoveyError):
+        play_story(f"daemons 2\nstart a\n   \n{line}\n----\n")

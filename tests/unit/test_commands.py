@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 from collections.abc import Iterator
@@ -297,3 +298,32 @@ def test_daemons_that_do_not_come_to_one_view_fail_the_bench(
     assert ran.exit_code == 1
     assert ran.stdout == ""
     assert "waited 15 s" in ran.stderr
+
+
+# --- simulation
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["run", "--seed", "1", "--daemons", "5000"], "at most"),
+        (["run", "--seed", "1", "--clients", "-3"], "from 0 to"),
+        (["swarm", "--seeds", "0:99999999999999999999"], "at a time"),
+        (["swarm", "--seeds", "5:5"], "END must be larger"),
+    ],
+)
+def test_sim_refuses_with_what_to_do(runner: CliRunner, arguments: list[str], remedy: str) -> None:
+    result = runner.invoke(app, ["sim", *arguments])
+    assert (result.exit_code, remedy in result.stderr) == (2, True)
+
+
+def test_a_run_whose_trace_lost_rows_is_no_good_run(
+    runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", fails)
+    arguments = ["sim", "run", "--seed", "3", "--daemons", "3", "--seconds", "1", "--trace", str(tmp_path / "trace")]
+    result = runner.invoke(app, arguments)
+    assert (result.exit_code, "holds no rows" in result.stderr) == (2, True)

@@ -22,7 +22,7 @@ from covey.trace import side_table
 from covey.trace.errors import TraceError
 from covey.trace.gaps import RETRY_AFTER_NS
 from covey.trace.layout import HEADER, NAME_COLUMNS, NULLABLE_COLUMNS, RECORD
-from covey.trace.reading import read_rows
+from covey.trace.reading import read_rows, read_whole
 from covey.trace.record import COLUMNS, Row
 from covey.trace.segments import SegmentWriter
 
@@ -370,6 +370,45 @@ def test_a_foreign_header_is_refused(written: Path, offset: int, text: str) -> N
     assert_refused(written, text)
 
 
+@pytest.mark.parametrize("segment", [0, 1])
+def test_a_record_that_is_not_marked_before_others_is_refused(written: Path, segment: int) -> None:
+    path = written / f"alpha.00000{segment}.segment"
+    data = bytearray(path.read_bytes())
+    data[HEADER.size] = 0
+    path.write_bytes(data)
+    assert_refused(written, "record 0 is not marked, but later ones are", path.name)
+
+
+def test_a_last_record_that_is_not_marked_ends_the_last_segment_only(written: Path) -> None:
+    for segment, last in ((1, 1), (0, 2)):
+        path = written / f"alpha.00000{segment}.segment"
+        data = bytearray(path.read_bytes())
+        data[HEADER.size + last * RECORD.size] = 0
+        path.write_bytes(data)
+        if segment == 1:
+            assert [row.index for row in read_rows(written)] == [0, 1, 2, 3]
+    assert_refused(written, "record 2 is not marked")
+
+
+def test_two_files_of_one_segment_are_refused(written: Path) -> None:
+    (written / "alpha.0.segment").write_bytes((written / "alpha.000000.segment").read_bytes())
+    with pytest.raises(TraceError, match="are the same segment"):
+        list(read_rows(written))
+
+
+def test_a_whole_trace_lacks_no_row(tmp_path: Path) -> None:
+    write(tmp_path / "whole", [make_row(index) for index in range(4)])
+    assert len(read_whole(tmp_path / "whole")) == 4
+    write(tmp_path / "hole", [make_row(index) for index in (0, 1, 3)])
+    write(tmp_path / "told", [make_row(0), make_row(1, event="gap")])
+    for name in ("hole", "told"):
+        with pytest.raises(TraceError, match=r"lacks rows of alpha\.1"):
+            read_whole(tmp_path / name)
+    write(tmp_path / "none", [])
+    with pytest.raises(TraceError, match="holds no rows"):
+        read_whole(tmp_path / "none")
+
+
 def test_a_side_table_cut_short_is_refused(written: Path) -> None:
     table = written / "alpha.names"
     os.truncate(table, table.stat().st_size - 1)
@@ -383,7 +422,12 @@ def test_names_of_the_wrong_kind_are_refused(written: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "text"), [(b"alice\nbob\n", "not a side table"), (side_table.TITLE + b"{\n", "is damaged")]
+    ("content", "text"),
+    [
+        (b"alice\nbob\n", "not a side table"),
+        (side_table.TITLE + b"{\n", "is damaged"),
+        (side_table.TITLE + b'"\xff"\n', "is damaged"),
+    ],
 )
 def test_a_foreign_side_table_is_refused(written: Path, content: bytes, text: str) -> None:
     (written / "alpha.names").write_bytes(content)

@@ -75,9 +75,9 @@ def _perform(directory: Path, stage: Stage, seconds: float) -> None:
 
 def _judge(directory: Path, stage: Stage) -> bool:
     """Whether every judge says that every guarantee holds."""
-    from covey.trace.reading import read_rows
+    from covey.trace.reading import read_whole
 
-    rows = list(read_rows(directory / "trace"))
+    rows = read_whole(directory / "trace")
     judgements = [judge(directory / "trace", rows) for judge in JUDGES]
     for judgement in judgements:
         stage.judgement(judgement)

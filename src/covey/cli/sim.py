@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 app = typer.Typer(name="sim", help="Run whole clusters in virtual time.", no_args_is_help=True, rich_markup_mode=None)
 
 SITES_MAX = 10
+DAEMONS_MAX = 200
+CLIENTS_MAX = 1_000
+SEEDS_MAX = 1_000_000
 SECONDS_MAX = 3_600
 
 FLOORS_FROM = 100
@@ -43,9 +46,13 @@ def run(
 ) -> None:
     """Run one seed and check every guarantee on its trace."""
     from covey.drivers.simulation.swarm import report_seed
+    from covey.errors import CoveyError
 
     _refuse_used_directory(trace)
-    report = report_seed(seed, _asked(sites, daemons, clients, seconds), trace)
+    try:
+        report = report_seed(seed, _asked(sites, daemons, clients, seconds), trace)
+    except CoveyError as error:
+        _fail(str(error))
     if as_json:
         _print_json(report.seed, report.events, report.violations)
     else:
@@ -126,8 +133,10 @@ def _asked(sites: int | None, daemons: int | None, clients: int | None, seconds:
 
     if sites is not None and sites > 1 and daemons not in (None, sites):
         _fail(f"with several sites every site has one daemon for now: leave --daemons out, or write --daemons {sites}")
-    if (sites is not None and sites < 1) or (daemons is not None and daemons < 1):
-        _fail("--sites and --daemons must be at least 1")
+    if (sites is not None and sites < 1) or (daemons is not None and not 1 <= daemons <= DAEMONS_MAX):
+        _fail(f"--sites and --daemons must be at least 1, --daemons at most {DAEMONS_MAX}")
+    if clients is not None and not 0 <= clients <= CLIENTS_MAX:
+        _fail(f"--clients {clients}: write a number from 0 to {CLIENTS_MAX}")
     if max(sites or 1, daemons or 2) < 2:
         _fail("a partition needs at least two daemons: --daemons 2")
     if sites is not None and sites > SITES_MAX:
@@ -148,8 +157,10 @@ def _seed_range(text: str) -> range:
         seeds = range(int(first), int(end)) if colon else range(int(first), int(first) + 1)
     except ValueError:
         _fail(f"--seeds {text}: write FIRST:END, for example --seeds 0:200")
-    if not seeds:
+    if seeds.stop <= seeds.start:
         _fail(f"--seeds {text}: END must be larger than FIRST")
+    if seeds.stop - seeds.start > SEEDS_MAX:
+        _fail(f"--seeds {text}: at most {SEEDS_MAX:,} at a time")
     return seeds
 
 

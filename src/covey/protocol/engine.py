@@ -466,7 +466,8 @@ class Engine:
         view, members = change.attempt
         reason = self.machine.change_reason
         cause = self._cause(plan.movers, members, reason)
-        detail, joined = self.machine.change_detail, tuple(sorted(change.joined.items()))
+        who = "" if previous is None else self._who(old.members, plan.movers, members)
+        detail, joined = who or self.machine.change_detail, tuple(sorted(change.joined.items()))
         effects.append(Installed(previous, view, members, plan.movers, cause, reason, detail, joined))
         self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high)
         self.change, self._first = None, False
@@ -479,6 +480,13 @@ class Engine:
         if any(life not in movers for life in members):
             return "merge"  # Also of those who were together before, and parted without our notice.
         return "goodbye" if reason is Reason.PEER_GOODBYE else "loss"
+
+    def _who(self, old: tuple[Life, ...], movers: tuple[Life, ...], members: tuple[Life, ...]) -> str:
+        """Who is gone and who has come, whatever it was that made us look for a new view."""
+        gone = {self.kit.name(life.rank) for life in old if life not in members}
+        come = {self.kit.name(life.rank) for life in members if life not in movers}
+        told = {"without": gone - come, "with": come - gone, "again with": come & gone}
+        return ", ".join(f"{word} {' '.join(sorted(names))}" for word, names in told.items() if names)
 
     def _delivery(self, view: Ballot, delivery: Delivery) -> Deliver:
         return Deliver(view, delivery.bundle, delivery.payloads)

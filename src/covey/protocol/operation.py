@@ -20,7 +20,7 @@ from .ordering.order import Order
 from .transport.packing import Packer, Reassembly
 from .transport.queue import SubmitQueue
 from .transport.unreliable import UnreliableStreams
-from .values import Announcement, Bundle, Delivery, Service
+from .values import Announcement, Bundle, Delivery, Kind, Service
 from .wire.codec import PACKET_OVERHEAD, bundle_parts
 from .wire.frames import Announce, Chunk, Data, Parked, Token, Unreliable
 
@@ -117,6 +117,8 @@ class Operation:
         """Give the next waiting bundle its place in the order."""
         bundle, whole = self.queue.take(number, stamp)
         self.kit.clock.see(stamp)
+        if bundle.kind is Kind.DISCONNECT:
+            self.unreliable.ended(bundle.session)
         packer.add(bundle.site, number, tuple(bundle_parts(bundle)))
         stamped: list[Effect] = [] if whole is None else [Stamped(self.view, bundle, (whole,))]
         return stamped + self._deliveries(self.order.add(bundle))
@@ -253,7 +255,8 @@ class Operation:
             self.kit.count.drop("bundle dropped: impossible")
             return []
         if not self.unreliable.is_new(frame.bundle):
-            self.kit.count.drop("unreliable dropped: duplicate")
+            known = self.unreliable.knows(bundle.key)
+            self.kit.count.drop(f"unreliable dropped: {'duplicate' if known else 'too many sessions in this view'}")
             return []
         return [Deliver(self.view, frame.bundle, (frame.bundle.payload,))]
 

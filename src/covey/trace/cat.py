@@ -32,7 +32,7 @@ def from_json_line(line: str | bytes) -> Row:
     """The row of a line. Columns unknown to this version are passed over; another schema is an error."""
     try:
         row = _decoder.decode(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise TraceError(f"not a row of a trace ({error}): correct the line or take it out.") from error
     if row.schema != SCHEMA:
         raise TraceError(f"a row of schema {row.schema}: read it with the version that wrote it, this reads {SCHEMA}.")

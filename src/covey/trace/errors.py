@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from covey.errors import CoveyError
 
-class TraceError(Exception):
+
+class TraceError(CoveyError):
     """The text names the file, says what is wrong with it and what to do."""

@@ -1,7 +1,7 @@
 """Reading the rows back from segment files.
 
 In:        a directory that segments.py wrote to, at rest or still being written.
-Out:       rows: stems sorted by name, each in the order of appending.
+Out:       rows: stems sorted by name, each in the order of appending; and whether any are missing.
 Not here:  other forms of a trace, and choosing among rows (cat.py).
 
 What a killed writer leaves is whole and is read to its last row. Anything else that does not fit (a foreign file, one
@@ -10,6 +10,7 @@ cut short, one of another version) raises TraceError: a checker must not judge h
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +29,21 @@ def read_rows(directory: Path) -> Iterator[Row]:
         table = SideTableReader(directory / f"{stem}{NAMES_SUFFIX}")
         table.refresh()
         for path in paths:
-            yield from _read_segment(path, table)
+            yield from _read_segment(path, table, is_last=path is paths[-1])
+
+
+def read_whole(directory: Path) -> list[Row]:
+    """All rows of a directory that lacks none. TraceError: it holds none, or rows of some process are missing."""
+    rows = list(read_rows(directory))
+    if not rows:
+        raise TraceError(f"{directory} holds no rows: was the disk full when it was written?")
+    indexes: dict[tuple[str, str, str], set[int]] = defaultdict(set)
+    for row in rows:
+        indexes[row.run, row.level, row.process].add(-1 if row.event == "gap" else row.index)
+    for (_, _, process), seen in indexes.items():
+        if seen != set(range(len(seen))):
+            raise TraceError(f"{directory} lacks rows of {process}: was the disk full? Free some space and run again.")
+    return rows
 
 
 def _segments_of_stems(directory: Path) -> dict[str, list[Path]]:
@@ -41,6 +56,8 @@ def _segments_of_stems(directory: Path) -> dict[str, list[Path]]:
             stem, number = _parse_name(path)
             if stem not in stems:
                 raise TraceError(f"{path} lacks {stem}{NAMES_SUFFIX} beside it: copy that file here too.")
+            if number in stems[stem]:
+                raise TraceError(f"{path} and {stems[stem][number].name} are the same segment: keep one of them.")
             stems[stem][number] = path
     return {stem: _in_order(directory / stem, numbered) for stem, numbered in stems.items()}
 
@@ -59,20 +76,31 @@ def _in_order(stem: Path, numbered: dict[int, Path]) -> list[Path]:
     return [numbered[number] for number in range(len(numbered))]
 
 
-def _read_segment(path: Path, table: SideTableReader) -> Iterator[Row]:
-    data = path.read_bytes()
-    end = HEADER.size + _records_in(path, data) * RECORD.size
+def _read_segment(path: Path, table: SideTableReader, is_last: bool) -> Iterator[Row]:
+    data, records = _stored(path, is_last)
+    end = HEADER.size + records * RECORD.size
     # After the records, so that a table still growing has the names of all of them.
     table.refresh()
     for number, fields in enumerate(RECORD.iter_unpack(memoryview(data)[HEADER.size : end])):
-        if fields[0] != COMMITTED:
-            return
         try:
             yield join_row(fields, table.names)
         except (IndexError, msgspec.ValidationError) as error:
             raise TraceError(
                 f"{path}: record {number} does not fit its side table ({error}): copy both files again."
             ) from error
+
+
+def _stored(path: Path, is_last: bool) -> tuple[bytes, int]:
+    """The bytes of a segment, and how many records it holds: those before the first that is not marked."""
+    records = 0
+    for _ in range(2):  # One that was marked while we read on may be followed by marked ones: then look again.
+        data = path.read_bytes()
+        room = _records_in(path, data)
+        marks = data[HEADER.size : HEADER.size + room * RECORD.size : RECORD.size]
+        records = len(marks) - len(marks.lstrip(bytes([COMMITTED])))
+        if COMMITTED not in marks[records:] and (is_last or records == room):
+            return data, records
+    raise TraceError(f"{path}: record {records} is not marked, but later ones are: copy the files again.")
 
 
 def _records_in(path: Path, data: bytes) -> int:

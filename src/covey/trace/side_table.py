@@ -84,7 +84,7 @@ class SideTableReader:
     def _decode(self, line: bytes) -> Name:
         try:
             value = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise TraceError(f"{self._path} is damaged ({error}): copy it again from where it was written.") from error
         name: Name = tuple(value) if isinstance(value, list) else value
         return name

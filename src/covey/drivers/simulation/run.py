@@ -10,7 +10,7 @@ import msgspec
 
 from covey.protocol.values import Count
 from covey.trace.daemon import Sink
-from covey.trace.reading import read_rows
+from covey.trace.reading import read_whole
 from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
@@ -48,7 +48,7 @@ def run_seed(seed: int, asked: Asked | None = None, trace: Path | None = None, i
     else:
         with SegmentWriter(trace, f"seed-{seed}") as writer:
             world, options, reactions = play(seed, asked or Asked(), writer.append, invariants)
-        rows = list(read_rows(trace))
+        rows = read_whole(trace)
     return Result(seed, options, len(rows), check(rows), world.count, reactions, world.now / SECOND)
 
 

@@ -87,7 +87,10 @@ class Story:
             command: Callable[..., None] | None = getattr(self, f"do_{words[0]}", None)
             if command is None:
                 raise StoryError(f"no such command: {line!r}")
-            command(*words[1:])
+            try:
+                command(*words[1:])
+            except (TypeError, ValueError, KeyError, AttributeError) as error:
+                raise StoryError(f"{line!r} cannot be played ({error}): see docs/simulation.md") from error
         told = [tell(row) for row in self._rows[self._told :]]
         self._told = len(self._rows)
         return told + self._said or ["nothing happens"]
@@ -140,6 +143,8 @@ class Story:
             self.world.start(self._rank(name), Clocks(0, 0, (100 + int(ahead_s or 0)) * SECOND))
 
     def do_run(self, milliseconds: str) -> None:
+        if int(milliseconds) < 0:
+            raise StoryError(f"run {milliseconds}: time goes forward only")
         self.world.run_until(self.world.now + int(milliseconds) * MS)
 
     def do_until(self, name: str, state: str) -> None:
@@ -239,7 +244,7 @@ def play_story(text: str) -> str:
     story, lines = Story(), []
     for block in text.strip("\n").split("\n\n"):
         commands, _, _ = block.partition("\n----")
-        wanted = [line for line in commands.splitlines() if line and not line.startswith("#")]
+        wanted = [line for line in commands.splitlines() if line.strip() and not line.startswith("#")]
         lines.append(commands)
         if wanted:
             lines += ["----", *story.play_block(wanted)]

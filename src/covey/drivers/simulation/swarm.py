@@ -11,6 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from covey.errors import CoveyError
+
 from .options import Asked
 from .probes import seen
 from .run import run_seed
@@ -39,6 +41,8 @@ def report_seed(seed: int, asked: Asked, trace: Path | None = None) -> SeedRepor
     began = time.process_time()
     try:
         result = run_seed(seed, asked, trace)
+    except CoveyError:
+        raise  # What was asked for cannot be, or the trace cannot be written: no finding about the protocol.
     except Exception as error:  # noqa: BLE001 - whatever a run dies of is what the report is for
         where = traceback.extract_tb(error.__traceback__)[-1]
         detail = f"{type(error).__name__}: {error} at {Path(where.filename).name}:{where.lineno} {where.line}"

@@ -8,9 +8,9 @@ The token is retransmitted by its last sender, with the same number, but never m
 accelerated: the last packets of a turn follow the token, so packets are requested only up to the number that the
 previous token named. An idle token is parked, and hurried on by whoever has something to send.
 
-Invariants: R1 packets 1 … have_to were received; R2 the store holds everything above the usable packet floor that was
-received; R3 new packets are sent only while the windows are open; R4 the store stays within three times
-`ring_packets_unstable`.
+Invariants: R1 the packet after have_to, up to which all were received, is not here; R2 the store holds everything above
+the usable packet floor that was received; R3 new packets are sent only while the windows are open; R4 the store stays
+within three times `ring_packets_unstable`.
 """
 
 from __future__ import annotations

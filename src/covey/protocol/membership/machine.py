@@ -7,8 +7,8 @@ Not here:  the exchange within an attempt (change.py), messages of views (orderi
 One ballot: `promised` never falls, and an attempt is accepted only above it (PROTOCOL §3.A).
 
 Invariants: P1 promised >= view; P2 an attempt is under way exactly in STATETRANS and EVS; P3 the view works only in OP
-and GATHER; P4 we are a member of our view and of our attempt; P5 no state but OP waits without a deadline; P6 only a
-working view has deadlines for its token and announcements.
+and GATHER; P4 we are a member of our view and of our attempt; P5 every state waits for a deadline; P6 only a working
+view has deadlines for its token and announcements.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What the daemons of each site are known to have: how far safe may go, what may be discarded (rule R5).
 
 Two different things, never mixed: the *line* of a site (its daemons hold the whole order up to that stamp) decides safe
-delivery; *received* numbers decide discarding, so that a slow source does not hold up the others' buffers.
+delivery; *received* numbers decide discarding, so that a slow source does not hold up the others' buffers. What must
+hold of both is O5 of order.py.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ Not here:  doing it (clients.py), what waits (outbox.py), who is in which group 
 A receiver with the policy `block` asks, by an ordered change, that the senders of its groups wait once a quarter of
 its bound waits for it, and lets them go on at an eighth. The rest is room for what daemons hold already.
 
-Invariants: W1 beyond its bound, what waits for an open session came in one step; W2 a group is blocked exactly while
-a request for it stands, and no request outlives its view.
+Invariants: W1 beyond its bound, what waits for an open session came in one step; W2 a group is blocked while some
+session asks for it, and no request outlives its view.
 """
 
 from __future__ import annotations

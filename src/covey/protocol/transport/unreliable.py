@@ -37,6 +37,13 @@ class UnreliableStreams:
             flags,
         )  # fmt: skip
 
+    def ended(self, session: int) -> None:
+        """One of ours has said its last word: its number is not used again."""
+        self._sent.pop(session, None)
+
+    def knows(self, key: SessionKey) -> bool:
+        return key in self._seen
+
     def is_new(self, bundle: Bundle) -> bool:
         highest, mask = self._seen.get(bundle.key, (0, 0))
         if not highest and len(self._seen) >= SESSIONS_MAX:
