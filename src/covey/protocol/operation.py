@@ -360,7 +360,7 @@ class Operation:
         if self.mesh is not None:
             self.mesh.check()
         self.order.check(full)
-        self._reassembly.check()
         if full:
+            self._reassembly.check()
             self.unreliable.check()
             self.queue.check()

@@ -168,13 +168,13 @@ class Order:
         assert self.position >= self._checked_position, "O3"
         self._checked_position = self.position
         assert safe_line <= line, "O5"
-        assert all(self.stability.received_by_all(site) <= log.gap_free for site, log in self.logs.items()), "O5"
         if full:
             self._check_logs_and_sessions()
 
     def _check_logs_and_sessions(self) -> None:
-        for log in self.logs.values():
+        for site, log in self.logs.items():
             log.check()
+            assert self.stability.received_by_all(site) <= log.gap_free, "O5"
         for session in self._sessions.values():
             session.check()
         unfinished = [key.origin for key, session in self._sessions.items() if session.is_within_a_message()]
