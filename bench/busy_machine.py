@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from covey.drivers.live.cluster import LocalCluster
 
@@ -27,7 +28,7 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
-def idle() -> dict[str, object]:
+def idle() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as directory, LocalCluster(Path(directory), 3) as cluster:
         cluster.start("a", "b", "c")
         cluster.wait_for_view("a", "b", "c")
@@ -37,7 +38,7 @@ def idle() -> dict[str, object]:
         return {"idle_cpu_share": share, "idle_kb": {child.name: child.resident_kb() for child in cluster.living()}}
 
 
-def busy(seconds: float) -> dict[str, object]:
+def busy(seconds: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as directory, LocalCluster(Path(directory), 3, load=20) as cluster:
         cluster.start("a", "b", "c")
         views = {view.view for view in cluster.wait_for_view("a", "b", "c")}
@@ -56,4 +57,5 @@ def busy(seconds: float) -> dict[str, object]:
 if __name__ == "__main__":
     result = idle() | busy(float(sys.argv[1]) if len(sys.argv) > 1 else 60.0)
     print(json.dumps(result))
-    sys.exit(1 if result["view_changed"] else 0)
+    heavy = max(result["idle_cpu_share"].values()) >= 0.01 or max(result["idle_kb"].values()) >= 60_000
+    sys.exit(1 if result["view_changed"] or heavy else 0)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import msgspec
 
 from .errors import ConfigError
+from .names import daemon_problem
 
 DATAGRAM_BYTES_MAX = 65_507
 COUNT_MAX = 1_000_000
@@ -30,12 +31,15 @@ _BYTES = frozenset(map(str, range(256)))
 Address = tuple[str, int]
 """An IPv4 address and a port."""
 
+SETTING_MAX = 1 << 31
+"""More than any setting can mean, and within what every computation with it holds."""
+
 DAEMONS_MAX = 1_024
 FRAME_ITEMS_MAX = 4_096
 """What fits one frame: more is refused here, before a peer would have to."""
 
 
-class DaemonConfig(msgspec.Struct, frozen=True):
+class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One configured daemon. Its rank is its place in the cluster's list: lower ranks represent and propose."""
 
     name: str
@@ -65,6 +69,10 @@ class Cluster(msgspec.Struct, frozen=True):
             raise ConfigError(f"cluster {self.name!r} has no daemons: list at least one")
         if len(set(names)) != len(names):
             raise ConfigError(f"cluster {self.name!r} names a daemon twice: {sorted(names)}; give each its own name")
+        for problem in filter(None, map(daemon_problem, names)):
+            raise ConfigError(f"cluster {self.name!r}: {problem}")
+        if not self.name or not self.name.isprintable():
+            raise ConfigError(f"a cluster cannot be called {self.name!r}: write a name of printable characters")
         if len(names) > DAEMONS_MAX:
             raise ConfigError(f"cluster {self.name!r} has {len(names)} daemons: at most {DAEMONS_MAX} are supported")
         sites = sorted({daemon.site for daemon in self.daemons})
@@ -214,7 +222,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         self._require(self.retransmit_requests_max <= FRAME_ITEMS_MAX, f"retransmit_requests_max <= {FRAME_ITEMS_MAX}")
         self._require(self.recovery_batch_bundles <= FRAME_ITEMS_MAX, f"recovery_batch_bundles <= {FRAME_ITEMS_MAX}")
         for field in self.__struct_fields__:
-            self._require(getattr(self, field) > 0, f"{field} > 0")
+            self._require(0 < getattr(self, field) <= SETTING_MAX, f"0 < {field} <= {SETTING_MAX}")
 
     def _require(self, holds: bool, rule: str) -> None:
         if not holds:
@@ -240,9 +248,12 @@ def lan(daemons: int = 5) -> Settings:
     )
 
 
-def wan() -> Settings:
-    """Settings for sites whose one-way delays go up to some 50 ms."""
+def wan(daemons: int = 5) -> Settings:
+    """Settings for one-way delays of up to some 50 ms: the token needs that long from each daemon to the next."""
     return Settings(
+        token_resend_ms=120,
+        token_lost_ms=max(1_500, 4 * 50 * daemons),
+        hurry_ms=60,
         alive_interval_ms=150,
         alive_fast_ms=40,
         peer_timeout_ms=900,
@@ -271,5 +282,5 @@ def loopback(daemons: int = 5) -> Settings:
     )
 
 
-PRESETS: dict[str, Callable[[int], Settings]] = {"loopback": loopback, "lan": lan, "wan": lambda _: wan()}
+PRESETS: dict[str, Callable[[int], Settings]] = {"loopback": loopback, "lan": lan, "wan": wan}
 """By name, for the number of daemons."""

@@ -75,6 +75,7 @@ def parse(text: str, path: Path) -> Configuration:
     configuration = Configuration(path, cluster, settings, document.allow_unsealed)
     _check_hosts(configuration, text)
     _check_clients(configuration, text)
+    _check_addresses(configuration, text)
     return configuration
 
 
@@ -148,9 +149,11 @@ def _check_hosts(configuration: Configuration, text: str) -> None:
                 f"{configuration.path}{line}: daemon {daemon.name!r} has port {daemon.port}: write 1 to 65535"
             )
         line = line_of(text, f"daemon[{index}].host", "host")
-        if ipv4(daemon.host) is None and daemon.host != "localhost":
+        numbers = ipv4(daemon.host) or (0,)
+        if daemon.host != "localhost" and not 0 < numbers[0] < 224:
             raise ConfigError(
-                f"{configuration.path}{line}: daemon {daemon.name!r} has host {daemon.host!r}: write an IPv4 address"
+                f"{configuration.path}{line}: daemon {daemon.name!r} has host {daemon.host!r}: write the IPv4 address "
+                "of one machine"
             )
         if not is_loopback(daemon.host) and not configuration.allow_unsealed:
             raise ConfigError(
@@ -167,7 +170,7 @@ def _check_clients(configuration: Configuration, text: str) -> None:
             continue
         where = f"{configuration.path}{line_of(text, f'daemon[{index}].clients', 'clients')}: daemon {daemon.name!r}"
         host, _, port = daemon.clients.rpartition(":")
-        if ipv4(host) is None or not port.isdigit() or not 0 < int(port) < 65_536:
+        if ipv4(host) is None or not port.isdecimal() or not 0 < int(port) < 65_536:
             raise ConfigError(
                 f"{where} has clients {daemon.clients!r}: write an IPv4 address and a port, 127.0.0.1:4803"
             )
@@ -176,6 +179,20 @@ def _check_clients(configuration: Configuration, text: str) -> None:
                 f"{where} lets clients in at {host}, which others can reach, and their streams are not sealed yet: "
                 "write 127.0.0.1, or `allow_unsealed = true` if you trust everyone on that network"
             )
+
+
+def _check_addresses(configuration: Configuration, text: str) -> None:
+    """Two daemons behind one address could not be told apart."""
+    for field in ("port", "clients"):
+        seen: dict[object, str] = {}
+        for index, daemon in enumerate(configuration.cluster.daemons):
+            address = daemon.address if field == "port" else daemon.clients
+            if address is not None and address in seen:
+                where = f"{configuration.path}{line_of(text, f'daemon[{index}].{field}', field)}"
+                raise ConfigError(
+                    f"{where}: daemon {daemon.name!r} has the address of {seen[address]!r}: give it another {field}"
+                )
+            seen[address] = daemon.name
 
 
 def line_of(text: str, location: str, name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 NAME_MAX: Final = 64
 GROUP_MAX: Final = 128
+DAEMON_MAX: Final = 32
 
 
 def name_problem(name: str) -> str:
@@ -25,6 +26,16 @@ def group_problem(group: str) -> str:
     ('', 'a group name must not be empty')
     """
     return _problem("group name", group, GROUP_MAX)
+
+
+def daemon_problem(name: str) -> str:
+    """Why a daemon cannot have this name, which is a part of addresses and of paths; empty if it can.
+
+    >>> daemon_problem("a"), daemon_problem("../b")
+    ('', "a daemon name must not contain '/'")
+    """
+    found = next((mark for mark in "/: " if mark in name), "")
+    return _problem("daemon name", name, DAEMON_MAX) or (f"a daemon name must not contain {found!r}" if found else "")
 
 
 def destination_problem(destination: str) -> str:

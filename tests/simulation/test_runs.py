@@ -8,13 +8,20 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from covey.config import one_site, wan
+from covey.drivers.simulation.network import NetworkOptions
+from covey.drivers.simulation.node import Clocks
 from covey.drivers.simulation.options import Asked
 from covey.drivers.simulation.probes import Tally
 from covey.drivers.simulation.run import play, run_seed
 from covey.drivers.simulation.swarm import SeedReport, report_seed, run_swarm
+from covey.drivers.simulation.world import World
+from covey.protocol.inputs import Submit
+from covey.protocol.values import Service
 from covey.trace.record import Row
 
 from .mutants import MUTANTS
@@ -56,6 +63,22 @@ def test_sites_of_one_daemon_each(sites: int) -> None:
     for seed in range(900, 903):
         report = report_seed(seed, Asked(sites=sites, clients=0))
         assert not _failures(report), f"covey sim run --seed {seed} --sites {sites}"
+
+
+@pytest.mark.parametrize("daemons", [3, 5, 7])
+def test_a_ring_of_distant_daemons_comes_to_rest(daemons: int) -> None:
+    cluster, rows = one_site(daemons), list[Row]()
+    world = World(
+        cluster, wan(daemons), NetworkOptions(delay_min_us=50_000, delay_mean_us=500), Random(1), "far", rows.append
+    )
+    for rank in range(daemons):
+        world.start(rank, Clocks(0, 0, 100_000_000))
+    world.run_until(10_000_000)
+    early = len([row for row in rows if row.event == "view"])
+    world.give(0, Submit(1, 1, Service.SAFE, b"far"))
+    world.run_until(40_000_000)
+    assert len([row for row in rows if row.event == "view"]) == early
+    assert len({row.process for row in rows if row.event == "deliver"}) == daemons
 
 
 @pytest.mark.parametrize("seed", range(910, 914))

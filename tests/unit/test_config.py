@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,8 @@ MULTICAST = "239.192.77.1:4800"
 
 def two(*hosts: str, multicast: str | None = None) -> Cluster:
     named = zip("abcdefgh", hosts or ("127.0.0.1", "127.0.0.1"), strict=False)
-    return Cluster("x", tuple(DaemonConfig(name, 0, host, 4801) for name, host in named), multicast)
+    daemons = tuple(DaemonConfig(name, 0, host, 4801 + at) for at, (name, host) in enumerate(named))
+    return Cluster("x", daemons, multicast)
 
 
 # --- the digests
@@ -94,7 +96,7 @@ def test_multicast_elsewhere_still_asks_for_trust_in_the_network() -> None:
 
 @pytest.mark.parametrize("host", ["example.org", "::1", "127.0.0.256", ""])
 def test_what_is_no_ipv4_address_is_refused_with_its_line(host: str) -> None:
-    with pytest.raises(ConfigError, match=r"covey\.toml:\d+: daemon 'a' has host .*: write an IPv4 address"):
+    with pytest.raises(ConfigError, match=r"covey\.toml:\d+: daemon 'a' has host .*: write the IPv4 address"):
         parse(render(two(host), "lan"), FILE)
 
 
@@ -103,3 +105,35 @@ def test_what_is_no_ipv4_address_is_refused_with_its_line(host: str) -> None:
 )
 def test_loopback_is_told_from_other_hosts(host: str, near: bool) -> None:
     assert is_loopback(host) == near
+
+
+# --- what a person may write by mistake
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "remedy"),
+    [
+        ('host = "127.0.0.1"', 'hots = "127.0.0.1"', "lists every field"),
+        ("port = 4802", "port = 4801", "give it another port"),
+        ('name = "b"', 'name = "../b"', "must not contain '/'"),
+        ('name = "b"', 'name = "b@c"', "must not contain '@'"),
+        ('name = "b"', 'name = ""', "must not be empty"),
+        ('name = "b"', 'name = "b\\u001b[31m"', "control characters"),
+        ('name = "b"', f'name = "{"b" * 200}"', "at most 32 characters"),
+        ('cluster = "x"', 'cluster = ""', "a cluster cannot be called"),
+        ('host = "127.0.0.1"', 'host = "0.0.0.0"', "of one machine"),
+        ('host = "127.0.0.1"', 'host = "239.1.1.1"', "of one machine"),
+        ("port = 4802", 'port = 4802\nclients = "127.0.0.1:²"', "write an IPv4 address and a port"),
+    ],
+)
+def test_a_slip_is_refused_with_a_remedy(right: str, wrong: str, remedy: str) -> None:
+    text = render(two(), "loopback")
+    assert right in text
+    with pytest.raises(ConfigError, match=re.escape(remedy)):
+        parse(text.replace(right, wrong), FILE)
+
+
+def test_a_setting_has_an_upper_bound() -> None:
+    text = render(two(), "loopback") + "\n[settings]\npeer_timeout_ms = 9999999999\n"
+    with pytest.raises(ConfigError, match="peer_timeout_ms <="):
+        parse(text, FILE)

@@ -33,20 +33,27 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Ask running daemons on this machine how they are, and why. Exits 1 if one does not answer."""
-    from .where import answers, daemons
+    from .where import answers, daemons, hanging
 
     with telling("status"):
         wanted: list[str | None] = [*(names or [])] or [at]
         asked = [one for name in wanted for one in daemons(name, config)]
         told = answers(asked)
+        silent = hanging(asked, told)
     if as_json:
         for name, answer in told.items():
-            print(json.dumps({"name": name, "running": answer is not None} | (answer or {})))
+            running = answer is not None or name in silent
+            print(json.dumps({"name": name, "running": running, "answers": answer is not None} | (answer or {})))
     else:
         from .status_tables import print_statuses
 
-        print_statuses(told)
-    missing = [name for name, answer in told.items() if answer is None]
+        print_statuses(told, silent)
+    if silent:
+        print(
+            f"covey status: no answer from {' '.join(silent)}: stopped or overloaded; look at the process",
+            file=sys.stderr,
+        )
+    missing = [name for name, answer in told.items() if answer is None and name not in silent]
     if missing:
         how = f"`covey daemon {missing[0]}`" if len(missing) < len(told) else "`covey up`"
         print(f"covey status: not running: {' '.join(missing)}. Start with {how}", file=sys.stderr)

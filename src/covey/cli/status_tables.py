@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -18,12 +19,13 @@ LOSSES = ("dropped", "rejected", "refused", "not sent")
 """Words in the names of counters that tell of something that was not done."""
 
 
-def print_statuses(answers: dict[str, dict[str, Any] | None]) -> None:
+def print_statuses(answers: dict[str, dict[str, Any] | None], silent: Sequence[str] = ()) -> None:
     screen = Console()
     running = {name: answer for name, answer in answers.items() if answer}
     table = _table("daemon", "state", "view", "members", "token", "waiting", "up", "views")
     for name in answers:
-        table.add_row(name, *(_state(running[name]) if name in running else ("not running", *[""] * 6)))
+        missing = "no answer" if name in silent else "not running"
+        table.add_row(name, *(_state(running[name]) if name in running else (missing, *[""] * 6)))
     screen.print(table)
     if running:
         screen.print()

@@ -8,13 +8,16 @@ Not here:  the rule itself (client/address.py), what is told (drivers/live/statu
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from covey.client.address import ENVIRONMENT, SUFFIX, Unix, daemon_of, endpoints, find_file
+from covey.client.address import ENVIRONMENT, SUFFIX, Unix, daemon_of, endpoints, find_file, somebody_listens
 from covey.config_file import load
 from covey.drivers.live.status import NotRunningError, Question, ask, socket_path
 from covey.errors import ConfigError
+
+ASKED_AT_ONCE = 16
 
 
 class Asked(NamedTuple):
@@ -47,8 +50,15 @@ def asked(endpoint: Unix) -> Asked:
 
 
 def answers(of: list[Asked], question: Question | None = None) -> dict[str, dict[str, Any] | None]:
-    """By name; None of those that do not run."""
-    return {one.name: _answer(one, question) for one in of}
+    """By name; None of those that do not answer. All are asked at once: one that hangs holds up no other."""
+    with ThreadPoolExecutor(max(1, min(ASKED_AT_ONCE, len(of)))) as pool:
+        told = list(pool.map(lambda one: _answer(one, question), of))
+    return {one.name: answer for one, answer in zip(of, told, strict=True)}
+
+
+def hanging(of: list[Asked], told: dict[str, dict[str, Any] | None]) -> list[str]:
+    """Those that take a connection and do not answer: they run, and are stopped or overloaded."""
+    return [one.name for one in of if told[one.name] is None and somebody_listens(one.path)]
 
 
 def _answer(one: Asked, question: Question | None) -> dict[str, Any] | None:

@@ -146,7 +146,7 @@ def running(cluster: Cluster | None = None) -> list[Path]:
     if not _is_ours(directory):
         return []
     pattern = f"*{SUFFIX}" if cluster is None else socket_path(cluster.digest(), "*").name
-    return [path for path in sorted(directory.glob(pattern)) if _answers(path)]
+    return [path for path in sorted(directory.glob(pattern)) if somebody_listens(path)]
 
 
 def _is_ours(directory: Path) -> bool:
@@ -157,7 +157,7 @@ def _is_ours(directory: Path) -> bool:
         return False
 
 
-def _answers(path: Path) -> bool:
+def somebody_listens(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
         try:
             probe.connect(str(path))

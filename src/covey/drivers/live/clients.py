@@ -10,6 +10,7 @@ T2 a stream that the engine gave up is closed within LINGER_S, read or not; LING
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import socket
@@ -30,6 +31,8 @@ READS_PER_TURN_MAX: Final = 4
 PULL_BYTES: Final = 256 * 1024
 BUFFER_BYTES: Final = 512 * 1024
 ACCEPTED_PER_TURN_MAX: Final = 64
+DEAF_S: Final = 1.0
+"""How long newcomers are not looked at when the system has no room for them."""
 LINGER_S: Final = 60.0
 """So long a program that does not run can still learn, when it runs again, why its session ended."""
 LINGERING_MAX: Final = 64
@@ -62,7 +65,8 @@ class ClientStreams:
         self._by_connection: dict[int, Stream] = {}
         self._closing: dict[int, Stream] = {}
         self._numbers = 0
-        self.accept_failures = 0
+        self._deaf: dict[int, float] = {}
+        """Listeners that are not looked at, and until when."""
 
     # --- listening
 
@@ -116,14 +120,18 @@ class ClientStreams:
                 self._close_later(effect.connection)
 
     def next_us(self) -> int | None:
-        """When somebody who was given up is to be closed."""
+        """When somebody who was given up is to be closed, or newcomers are looked at again."""
         moments = [stream.close_at for stream in self._closing.values() if stream.close_at is not None]
+        moments += self._deaf.values()
         return int(min(moments) * 1_000_000) if moments else None
 
     def close_overdue(self) -> None:
-        if not self._closing:
+        if not self._closing and not self._deaf:
             return
         now = time.monotonic()
+        for descriptor in [descriptor for descriptor, until in self._deaf.items() if until <= now]:
+            del self._deaf[descriptor]
+            self._epoll.register(descriptor, select.EPOLLIN)
         for stream in list(self._closing.values()):
             if stream.close_at is not None and stream.close_at <= now:
                 self._drop(stream)
@@ -136,8 +144,11 @@ class ClientStreams:
                 sock, _ = listener.accept()
             except BlockingIOError:
                 return
-            except OSError:
-                self.accept_failures += 1  # Out of descriptors, most likely: they wait, or are refused by the system.
+            except OSError as error:
+                # Out of descriptors, most likely. Who wants in waits, and we do not look again and again.
+                self._engine.kit.count.add(f"connection not accepted: {errno.errorcode.get(error.errno or 0, 'error')}")
+                self._epoll.unregister(listener.fileno())
+                self._deaf[listener.fileno()] = time.monotonic() + DEAF_S
                 return
             self._welcome(sock)
 

@@ -9,6 +9,7 @@ Whoever starts a daemon reads its lines: they are few, one for each state and vi
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import select
@@ -21,12 +22,11 @@ from typing import Any
 import msgspec
 
 from covey.config_file import load
-from covey.errors import CoveyError
+from covey.errors import ConfigError, CoveyError
 from covey.protocol.effects import Effect, Stopped
 from covey.protocol.inputs import Stop
 from covey.protocol.states import State
 from covey.trace.daemon import process_name
-from covey.trace.errors import TraceError
 from covey.trace.segments import SegmentWriter
 
 from .control import CommandLines
@@ -36,11 +36,13 @@ from .launch import Options, from_arguments
 from .load import Load
 from .log import to_text
 from .measures import Measures
-from .status import Question, StatusSocket, socket_path
+from .status import Question, StatusSocket, own_directory, socket_path
 
 UNSEALED = "whoever can reach these hosts can read and forge them; see allow_unsealed in docs/configuration.md"
 STDIN, STDOUT = 0, 1
 READ_BYTES = 65_536
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
 GROUPS_TOLD_MAX, MEMBERS_TOLD_MAX = 1_000, 5_000
 """How much of all groups one answer tells."""
 
@@ -61,6 +63,7 @@ class DaemonProcess:
         self._views_only = options.views_only
         self._configuration = configuration
         self._ended = False
+        self._status: StatusSocket | None = None
         self._started_us = clock().mono_us
         self._measures = Measures(self._started_us)
         seed = options.seed if options.seed is not None else life.boot
@@ -74,11 +77,37 @@ class DaemonProcess:
         if options.control:
             self._take_commands()
 
+        self._open_sockets(options.name)
+
+    def _open_sockets(self, name: str) -> None:
+        """Where it is asked, and where clients come in. ConfigError: not here."""
+        own_directory()
+        path, address = socket_path(self._cluster, name), self._cluster.daemons[self._cluster.rank_of(name)].clients
+        where = str(path)
+        try:
+            self._status = StatusSocket(path, self._answer)
+            self._daemon.watch(self._status.fileno(), self._status.answer)
+            self._daemon.clients.listen_unix(path.with_name(f"{path.name}.client"))
+            if address is not None:
+                where = address
+                host, _, port = address.rpartition(":")
+                self._daemon.clients.listen_tcp(host, int(port))
+        except OSError as error:
+            self._close()
+            raise ConfigError(
+                f"it cannot listen at {where} ({error.strerror or error}): is something else there? Stop that, or "
+                "give this daemon another place"
+            ) from error
+
+    def _close(self) -> None:
+        if self._status is not None:
+            self._status.close()
+        self._daemon.close()
+        if self._writer is not None:
+            self._writer.close()
+
     def run(self) -> None:
         self._catch_signals()
-        status = StatusSocket(socket_path(self._cluster, self.process.partition(":")[0]), self._answer)
-        self._daemon.watch(status.fileno(), status.answer)
-        self._let_clients_in()
         if self._configuration.unsealed_hosts:
             self._notice(f"datagrams to {' '.join(self._configuration.unsealed_hosts)} are not sealed: {UNSEALED}")
         host, port = self._daemon.endpoint.address
@@ -91,19 +120,7 @@ class DaemonProcess:
             if self._ended:
                 self._outwait_the_others()
         finally:
-            status.close()
-            self._daemon.close()
-            if self._writer is not None:
-                self._writer.close()
-
-    def _let_clients_in(self) -> None:
-        name = self.process.partition(":")[0]
-        path = socket_path(self._cluster, name)
-        self._daemon.clients.listen_unix(path.with_name(f"{path.name}.client"))
-        address = self._cluster.daemons[self._cluster.rank_of(name)].clients
-        if address is not None:
-            host, _, port = address.rpartition(":")
-            self._daemon.clients.listen_tcp(host, int(port))
+            self._close()
 
     # --- what the daemon did
 
@@ -123,14 +140,20 @@ class DaemonProcess:
         if not self._may_write():
             self._unread += 1
             return
-        unread, self._unread = self._unread, 0
-        if unread:
-            self._notice(f"{unread} lines before this one are lost: nobody read them in time")
-        line = to_line(event) if self._json else to_text(event).encode() + b"\n"
+        lines = self._line(event)
+        if self._unread:
+            lost = f"{self._unread} lines before this one are lost: nobody read them in time, or there was no room"
+            lines = self._line(Noticed(time_ns=event.time_ns, process=self.process, text=lost)) + lines
         try:
-            os.write(STDOUT, line)
-        except OSError:
-            self._heard = False
+            os.write(STDOUT, lines)
+        except OSError as error:
+            self._unread += 1
+            self._heard = error.errno not in (errno.EPIPE, errno.EBADF)
+        else:
+            self._unread = 0
+
+    def _line(self, event: Event) -> bytes:
+        return to_line(event) if self._json else to_text(event).encode() + b"\n"
 
     def _may_write(self) -> bool:
         """A pipe or terminal that nobody reads must not stop us: what it has no room for is counted."""
@@ -141,7 +164,7 @@ class DaemonProcess:
     def _catch_signals(self) -> None:
         reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in ENDING:
             signal.signal(number, self._on_signal)
 
         def on_ready() -> None:
@@ -152,8 +175,8 @@ class DaemonProcess:
 
     def _on_signal(self, *_: object) -> None:
         # The byte that wakes the loop is on its way. A second signal is the system's own: it ends us wherever we are.
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for number in ENDING:
+            signal.signal(number, signal.SIG_DFL)
 
     # --- commands
 
@@ -250,7 +273,7 @@ def main() -> int:
         return 2
     try:
         process = DaemonProcess(options)
-    except (CoveyError, TraceError) as error:
+    except CoveyError as error:
         sys.stderr.write(f"covey daemon {options.name}: {error}\n")
         return 2
     process.run()

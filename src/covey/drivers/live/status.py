@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,8 +21,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from covey.client.address import socket_directory
 from covey.config import Cluster
-from covey.errors import CoveyError
+from covey.errors import ConfigError, CoveyError
 
 ANSWER_BYTES_MAX: Final = 4 * 1024 * 1024
 QUESTION_BYTES_MAX: Final = 4_096
@@ -43,9 +45,24 @@ class NotRunningError(CoveyError):
 
 def socket_path(cluster: Cluster, name: str) -> Path:
     """Where a daemon of this cluster answers: short, private to the user, the same for everyone who has the file."""
-    directory = Path(os.environ.get("TMPDIR") or "/tmp") / f"covey-{os.getuid()}"
-    directory.mkdir(mode=0o700, exist_ok=True)
-    return directory / f"{cluster.digest():016x}-{name}"
+    return socket_directory() / f"{cluster.digest():016x}-{name}"
+
+
+def own_directory() -> None:
+    """Make the directory of this user's sockets. ConfigError: it cannot be made, or others can get at it."""
+    directory = socket_directory()
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+        found = directory.lstat()
+    except OSError as error:
+        raise ConfigError(
+            f"{directory} cannot be made ({error.strerror}): set TMPDIR to a directory of yours"
+        ) from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise ConfigError(
+            f"{directory} is for this user's sockets, and others can get at it: remove it, or set TMPDIR to a "
+            "directory of yours"
+        )
 
 
 class _Asker:
