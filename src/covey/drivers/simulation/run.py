@@ -71,11 +71,11 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     world.play(faults.trouble())
     world.play(faults.one_way_for_a_while(int(random.uniform(0.5, 4.0) * SECOND)))
     world.run_until(int(options.seconds * SECOND))
-    while not {"partition", "merge"} <= faults.reactions and world.now < 40 * SECOND:
-        world.run_until(world.now + 100 * MS)
     workload.running = False
     for program in programs:
         program.running = False
+    while not {"partition", "merge"} <= faults.reactions and world.now < 40 * SECOND:
+        world.run_until(world.now + 100 * MS)
     faults.finish(options.final)
     _calm(world)
     for program in programs:
