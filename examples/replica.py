@@ -13,6 +13,7 @@ what becomes of several states when their holders meet (`merge`). When to do whi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -33,7 +34,7 @@ class State(msgspec.Struct, frozen=True):
     data: bytes
 
 
-class Replica:
+class Replica(ABC):
     def __init__(self, session: covey.Session, group: str) -> None:
         self.session = session
         self.group = group
@@ -47,18 +48,18 @@ class Replica:
 
     # --- what a subclass says
 
+    @abstractmethod
     def apply(self, message: covey.Message, seen_by: Processes) -> None:
         """Change the state. `seen_by`: who has this message too, if it is a safe one and they have not crashed."""
-        raise NotImplementedError
 
-    def snapshot(self) -> bytes:
-        raise NotImplementedError
+    @abstractmethod
+    def snapshot(self) -> bytes: ...
 
+    @abstractmethod
     def merge(self, states: Sequence[bytes], seen_by: Processes) -> None:
         """Replace our state by one made of all these. Ours is among them; everyone has them in the same order."""
-        raise NotImplementedError
 
-    def changed(self) -> None:
+    def changed(self) -> None:  # noqa: B027 - who wants to know overrides it
         """Something has happened."""
 
     # --- when it is done

@@ -19,12 +19,15 @@ import pytest
 from covey.client.address import socket_path
 from covey.config import Cluster, DaemonConfig
 from covey.config_file import render
+from covey.drivers.live.clients import DEAF_S
 from covey.drivers.live.cluster import free_ports
 
 pytestmark = pytest.mark.live
 
 COVEY = (sys.executable, "-m", "covey")
 WITHIN_S = 60.0
+FEW = 24
+"""Descriptors."""
 
 
 def cluster_in(directory: Path, clients: str | None = None) -> Cluster:
@@ -105,21 +108,21 @@ def test_status_tells_a_stopped_daemon_from_one_that_does_not_run(tmp_path: Path
 
 def test_without_descriptors_newcomers_wait_and_the_daemon_does_not_spin(tmp_path: Path) -> None:
     cluster = cluster_in(tmp_path)
-    few = (24, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    few = (FEW, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     started = daemon(tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few))
-    path = socket_path(cluster.digest(), "a")
+    path, counted = socket_path(cluster.digest(), "a"), "connection not accepted: EMFILE"
     waiting: list[socket.socket] = []
     try:
         until(path.exists)
-        for _ in range(40):
+        began = time.monotonic()
+        for _ in range(2 * FEW):
             waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             waiting[-1].connect(str(path))
-        time.sleep(1.0)
+        until(lambda: len(list(Path(f"/proc/{started.pid}/fd").iterdir())) >= FEW)
         for one in waiting:
             one.close()
-        until(lambda: bool(status(tmp_path)[0].get("count")))
-        refused = status(tmp_path)[0]["count"]["connection not accepted: EMFILE"]
-        assert 0 < refused < 20
+        until(lambda: counted in status(tmp_path)[0].get("count", {}))
+        assert status(tmp_path)[0]["count"][counted] <= 1 + (time.monotonic() - began) / DEAF_S
     finally:
         started.terminate()
         started.communicate(timeout=WITHIN_S)

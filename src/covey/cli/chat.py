@@ -97,9 +97,6 @@ class Screen:
     def line(self, text: str) -> None:
         print(text, flush=True)
 
-    def type(self, data: bytes) -> list[str]:
-        raise NotImplementedError
-
     def end(self) -> None:
         return
 
@@ -253,18 +250,18 @@ class Talk:
         loop = asyncio.get_running_loop()
         if isinstance(self._screen, Prompt):
             stack.enter_context(single_keys())
-            loop.add_reader(STDIN, self._on_keys, lines)
+            loop.add_reader(STDIN, self._on_keys, self._screen, lines)
             stack.callback(loop.remove_reader, STDIN)
         else:
             threading.Thread(target=_read_lines, args=(loop, lines), daemon=True).start()
 
-    def _on_keys(self, lines: asyncio.Queue[str | None]) -> None:
+    def _on_keys(self, prompt: Prompt, lines: asyncio.Queue[str | None]) -> None:
         from .editor import EndOfInput
         from .keys import read_keys
 
         try:
             data = read_keys()
-            finished: list[str | None] = [*self._screen.type(data)] if data else [None]
+            finished: list[str | None] = [*prompt.type(data)] if data else [None]
         except EndOfInput:
             finished = [None]
         for line in finished:

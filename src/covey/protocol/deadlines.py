@@ -22,6 +22,9 @@ class Deadline(Enum):
     ANNOUNCE = "tell the other sites how far we are"
     CLIENTS = "look after silent and slow clients"
 
+    __hash__ = object.__hash__
+    """Each is one object. What Enum offers computes a hash of the name, in Python, a dozen times a step."""
+
 
 WORKING: Final = (Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY, Deadline.ANNOUNCE)
 """What only a working view waits for."""
@@ -60,6 +63,8 @@ class DeadlineTable:
 
     def due(self, now_us: int) -> list[Deadline]:
         """What has run out, earliest first. Each is cleared by `take` just before it is acted on."""
+        if not self._at or min(self._at.values()) > now_us:
+            return []
         late = [(at, order, deadline) for order, (deadline, at) in enumerate(self._at.items()) if at <= now_us]
         return [deadline for _, _, deadline in sorted(late, key=lambda entry: entry[:2])]
 

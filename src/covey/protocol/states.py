@@ -27,6 +27,9 @@ class State(Enum):
     EVS = "evs"
     """Members resend what others miss, then tell each other that they are done."""
 
+    __hash__ = object.__hash__
+    """Each is one object, and looked up in every step."""
+
 
 class Reason(Enum):
     """Why a state was entered; shown in traces, logs and status."""

@@ -1,7 +1,7 @@
-"""One daemon process as its supervisor sees it: started, heard line by line, signalled, and always cleaned up.
+"""Processes as their supervisor sees them: started, heard line by line, signalled, and always cleaned up.
 
 In:        the command to run.  Out: its events, in the order said; whether it still runs.
-Not here:  which daemon does what when (cluster.py).
+Not here:  which of them does what when (cluster.py, soak_programs.py, play/troupe.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 import msgspec
 
@@ -149,3 +150,29 @@ class Child:
         self.close_input()
         assert self._popen.stdout is not None
         self._popen.stdout.close()
+
+
+class Children:
+    """Whoever starts processes ends them all, however it ends itself."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._lives: list[Child] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for child in self._lives:
+            child.close()
+
+    def living(self) -> list[Child]:
+        return [child for child in self._lives if not child.expected_to_end]
+
+    def child(self, name: str) -> Child:
+        return next(child for child in self.living() if child.name == name)

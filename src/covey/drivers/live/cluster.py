@@ -12,13 +12,11 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Final, NamedTuple, Self, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from covey.config import Cluster, DaemonConfig, daemon_name, is_loopback
 from covey.config_file import Preset, render
@@ -27,7 +25,7 @@ from covey.trace.reading import read_whole
 from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
-from .child import Child, Popen
+from .child import Child, Children, Popen
 from .events import Ended, Ready, Status, View
 from .launch import Options, command
 from .status import socket_path
@@ -66,7 +64,7 @@ def here(count: int) -> list[Place]:
     return [Place(HOST, port) for port in free_ports(count)]
 
 
-class LocalCluster:
+class LocalCluster(Children):
     def __init__(
         self,
         directory: Path,
@@ -89,8 +87,7 @@ class LocalCluster:
         self._load = load
         self._bursts = bursts
         self._seed = seed
-        self._changed = threading.Condition()
-        self._lives: list[Child] = []
+        super().__init__()
         self.trace.mkdir(parents=True, exist_ok=True)
         self.cluster = Cluster(
             run,
@@ -101,17 +98,9 @@ class LocalCluster:
         fitting: Preset = "loopback" if all(is_loopback(one.host) for one in self._places) else "lan"
         self.file.write_text(render(self.cluster, preset or fitting))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
+        super().close()
         for child in self._lives:
-            child.close()
             path = socket_path(self.cluster, child.name)
             path.unlink(missing_ok=True)
             path.with_name(f"{path.name}.client").unlink(missing_ok=True)
@@ -121,12 +110,6 @@ class LocalCluster:
     def address(self, name: str) -> tuple[str, int]:
         daemon = self.cluster.daemons[self.cluster.rank_of(name)]
         return daemon.host, daemon.port
-
-    def living(self) -> list[Child]:
-        return [child for child in self._lives if not child.expected_to_end]
-
-    def child(self, name: str) -> Child:
-        return next(child for child in self.living() if child.name == name)
 
     def views_since(self, time_ns: int) -> list[View]:
         """All views said at or after this time, in the order of their times."""

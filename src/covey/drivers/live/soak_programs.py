@@ -7,16 +7,14 @@ Not here:  one program (soak_program.py), its process (child.py), the daemons (c
 
 from __future__ import annotations
 
-import threading
 import time
-from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 from covey.client.address import socket_path
 from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
-from .child import Child
+from .child import Child, Children
 from .cluster import REST_S, WITHIN_S, LiveError, LocalCluster
 from .events import Ended, Status
 from .soak_program import Options, command
@@ -28,26 +26,13 @@ CLOSED: Final = ("disconnect", "refused", "crash", "end")
 Kind = TypeVar("Kind")
 
 
-class Programs:
+class Programs(Children):
     def __init__(self, cluster: LocalCluster, count: int, *, seed: int = 0, pause_s: float = PAUSE_S) -> None:
+        super().__init__()
         self.names = tuple(f"p{number}" for number in range(count))
         self._cluster = cluster
         self._seed = seed
         self._pause_s = pause_s
-        self._changed = threading.Condition()
-        self._lives: list[Child] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        for child in self._lives:
-            child.close()
 
     # --- what is done to them
 
@@ -60,10 +45,7 @@ class Programs:
 
     def kill(self, name: str) -> None:
         """kill -9, wherever it is."""
-        next(child for child in self.living() if child.name == name).kill()
-
-    def living(self) -> list[Child]:
-        return [child for child in self._lives if not child.expected_to_end]
+        self.child(name).kill()
 
     def dead(self) -> list[str]:
         alive = {child.name for child in self.living()}

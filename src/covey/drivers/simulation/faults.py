@@ -40,7 +40,10 @@ class Faults:
     def split_and_merge(self, after_us: int) -> Script:
         """In every run: a partition that lasts until it is noticed, then a merge that lasts until it is done."""
         yield after_us
-        for reaction, act in (("partition", self._partition), ("merge", self._heal)):
+        for reaction, prepare, act in (
+            ("partition", self._heal, self._partition),
+            ("merge", self._partition, self._heal),
+        ):
             if self._is_over():
                 return
             self.reactions.discard(reaction)
@@ -51,11 +54,11 @@ class Faults:
                 if self._is_over():
                     return
                 waited += 50 * MS
-                if waited == 3 * SECOND:
-                    self._hold = True  # Another fault may have undone it, or nobody was together who could part.
+                if waited == 2 * SECOND:
+                    self._hold = True  # Another fault may have undone it: nobody is together who could part, or apart.
                     self._relieve()
-                    self._heal()
-                elif waited == 6 * SECOND:
+                    prepare()
+                elif waited == 4 * SECOND:
                     act()
                 yield 50 * MS
             self._hold = False

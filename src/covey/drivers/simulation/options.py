@@ -65,7 +65,7 @@ def draw(seed: int, asked: Asked, random: Random) -> Options:
     cluster = _cluster(asked, random)
     kinds = frozenset(kind for kind in FAULT_KINDS if random.random() < 0.55)
     far = cluster.site_count > 1
-    daemons = len(cluster.daemons)
+    weight = len(cluster.daemons) * (1.5 if far else 1.0)
     clients = asked.clients if asked.clients is not None else random.choice((0, 0, 3))
     return Options(
         seed=seed,
@@ -73,16 +73,16 @@ def draw(seed: int, asked: Asked, random: Random) -> Options:
         settings=_bounds(seed, _settings(cluster, far, random)),
         network=_network(kinds, far, random),
         kinds=kinds,
-        seconds=asked.seconds if asked.seconds is not None else random.uniform(6.0, 9.0) * min(1.0, 4.5 / daemons),
-        rate_per_second=random.choice((6.0, 12.0, 20.0)) * _room(daemons, asked.clients is None and clients > 0),
+        seconds=asked.seconds if asked.seconds is not None else random.uniform(5.0, 8.0) * min(1.0, 4.0 / weight),
+        rate_per_second=random.choice((6.0, 12.0, 20.0)) * _room(weight, asked.clients is None and clients > 0),
         final=random.choice(("whole", "whole", "whole", "split", "one_way")),
         clients=clients,
     )
 
 
-def _room(daemons: int, shared: bool) -> float:
+def _room(weight: float, shared: bool) -> float:
     """A default run costs much the same, whatever its shape: n daemons deliver n times what each of n submits."""
-    return min(1.0, 25 / daemons**2) * (0.5 if shared else 1.0)
+    return min(1.0, 16 / weight**2) * (0.4 if shared else 1.0)
 
 
 def _cluster(asked: Asked, random: Random) -> Cluster:

@@ -201,11 +201,12 @@ class Hearing:
         """At least the configured time; more on slow links and after false alarms; at most `growth_max` times it."""
         base = self.settings.peer_timeout_ms * 1_000
         peer, patience = self.peers.get(rank), self._patience.get(rank)
-        measured = 0
+        wanted = base
         if peer is not None and peer.age_us:
-            measured = self.settings.alive_interval_ms * 1_000 + peer.age_us + 4 * peer.age_deviation_us
-        wanted = max(base, measured) * (patience.growth if patience is not None else 1)
-        return min(wanted, base * self.settings.peer_timeout_growth_max)
+            wanted = max(base, self.settings.alive_interval_ms * 1_000 + peer.age_us + 4 * peer.age_deviation_us)
+        if patience is not None:
+            wanted *= patience.growth
+        return base if wanted == base else min(wanted, base * self.settings.peer_timeout_growth_max)
 
     def decay(self, now_us: int) -> None:
         """Patience shrinks again, one step for each quiet period."""

@@ -11,19 +11,26 @@ from __future__ import annotations
 class Stability:
     def __init__(self, sites: tuple[int, ...]) -> None:
         self._lines = dict.fromkeys(sites, 0)
-        self._received = {site: dict.fromkeys(sites, 0) for site in sites}
+        self._received = {source: dict.fromkeys(sites, 0) for source in sites}
+        # The least of each, asked for far more often than it changes.
+        self._safe_line = 0
+        self._received_by_all = dict.fromkeys(sites, 0)
 
     def raise_line(self, site: int, line: int) -> None:
         """Every daemon of the site holds the order up to this stamp."""
-        self._lines[site] = max(self._lines[site], line)
+        if line > self._lines[site]:
+            self._lines[site] = line
+            self._safe_line = min(self._lines.values())
 
     def raise_received(self, site: int, source: int, number: int) -> None:
         """Every daemon of the site holds the source's bundles up to this number."""
-        numbers = self._received[site]
-        numbers[source] = max(numbers[source], number)
+        numbers = self._received[source]
+        if number > numbers[site]:
+            numbers[site] = number
+            self._received_by_all[source] = min(numbers.values())
 
     def safe_line(self) -> int:
-        return min(self._lines.values())
+        return self._safe_line
 
     def received_by_all(self, source: int) -> int:
-        return min(numbers[source] for numbers in self._received.values())
+        return self._received_by_all[source]

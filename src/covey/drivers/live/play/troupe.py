@@ -7,18 +7,16 @@ Not here:  one program (program.py), its process (child.py), the daemons (cluste
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from covey.client.address import socket_path
 from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
-from ..child import Child
+from ..child import Child, Children
 from ..cluster import REST_S, WITHIN_S, LiveError, LocalCluster, crash_row
 from ..events import Ended, GroupViewed, LedgersMerged, Ready, Status
 from .program import Task, command
@@ -52,25 +50,12 @@ class Equal(NamedTuple):
     state: str
 
 
-class Troupe:
+class Troupe(Children):
     def __init__(self, cluster: LocalCluster, roles: tuple[Role, ...], groups: tuple[str, ...]) -> None:
+        super().__init__()
         self._cluster = cluster
         self._roles = {role.name: role for role in roles}
         self._groups = groups
-        self._changed = threading.Condition()
-        self._lives: list[Child] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        for child in self._lives:
-            child.close()
 
     # --- what is done to them
 
@@ -86,7 +71,7 @@ class Troupe:
 
     def kill(self, name: str) -> int:
         """kill -9; the wall clock just before."""
-        return self._child(name).kill()
+        return self.child(name).kill()
 
     def tell(self, command_line: str, *names: str) -> int:
         """A command, to all or to some; the wall clock just before."""
@@ -95,12 +80,6 @@ class Troupe:
             if not names or child.name in names:
                 child.command(command_line)
         return at
-
-    def living(self) -> list[Child]:
-        return [child for child in self._lives if not child.expected_to_end]
-
-    def _child(self, name: str) -> Child:
-        return next(child for child in self.living() if child.name == name)
 
     def _task(self, role: Role, number: int) -> Task:
         digest = self._cluster.cluster.digest()
@@ -141,7 +120,7 @@ class Troupe:
                 for group, parts in sides.items()
                 for side in parts
                 for name in side.split()
-                if _members(self._child(name), group) != set(side.split())
+                if _members(self.child(name), group) != set(side.split())
             ]
 
         self._wait(lambda: not missing(), "views", missing)
