@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+SEED ?= 1
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
@@ -34,8 +35,8 @@ test-fast: $(DEV_READY) ## Run the tests that take seconds, for daily work
 test-spark: $(DEV_READY) ## Run the tests of the analysis, in one Java process
 	$(BIN)/pytest -m spark
 
-soak: $(READY) ## Trouble a live cluster for twenty minutes, then check its trace (needs root for the network part)
-	@$(BIN)/python -m covey.drivers.live.soak --minutes 20
+soak: $(READY) ## Trouble a live cluster for twenty minutes, then check its trace: make soak SEED=7 (as root: the network too)
+	@$(BIN)/python -m covey.drivers.live.soak --minutes 20 --seed $(SEED)
 
 check: $(DEV_READY) ## Formatting, lint, types, layers, and the rules of the house
 	$(BIN)/ruff format --check .

@@ -28,7 +28,7 @@ import msgspec
 
 from covey.drivers.simulation.checkers import Verdict, check
 
-from .cluster import LocalCluster, Place, here
+from .cluster import LiveError, LocalCluster, Place, here
 from .faultnet import FaultNet
 from .faultnet import Path as NetPath
 from .soak_programs import Programs
@@ -247,7 +247,7 @@ def _places(net: FaultNet | None, daemons: int) -> list[Place]:
 def main(arguments: Sequence[str] | None = None) -> int:
     made = argparse.ArgumentParser(prog="python -m covey.drivers.live.soak", description=__doc__)
     made.add_argument("--minutes", type=float, default=20.0, help="how long there is trouble")
-    made.add_argument("--daemons", type=int, default=5, help="how many daemons")
+    made.add_argument("--daemons", type=int, help="how many daemons; by default the seed says, three to five")
     made.add_argument("--programs", type=int, default=6, help="how many client programs")
     made.add_argument("--seed", type=int, default=1, help="decides what happens when, as far as processes allow")
     made.add_argument("--keep", type=Path, help="a new directory for configuration, logs and trace")
@@ -259,7 +259,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     directory = options.keep or Path(tempfile.mkdtemp(prefix="covey-soak-"))
     say(f"configuration, logs and trace: {directory}")
-    report = run_soak(options.minutes * 60, options.daemons, options.programs, options.seed, directory, say)
+    daemons = options.daemons or Random(f"daemons {options.seed}").randint(3, 5)
+    try:
+        report = run_soak(options.minutes * 60, daemons, options.programs, options.seed, directory, say)
+    except LiveError as error:
+        say(f"{error}\nThe logs and the trace in {directory} say more; `covey trace cat` prints its rows.")
+        return 1
     _show(report, options.json, say)
     is_good = report.came_to_rest and not report.violations
     if is_good and options.keep is None:  # What went wrong is kept to be read.
