@@ -68,8 +68,11 @@ class Seat:
 class Program:
     """One program: a name, at most one session at a time, and what it does with it."""
 
-    def __init__(self, world: World, streams: Streams, random: Random, name: str, run: str, sink: Sink) -> None:
+    def __init__(
+        self, world: World, streams: Streams, random: Random, name: str, pause_ms: float, run: str, sink: Sink
+    ) -> None:
         self._world = world
+        self._pause_ms = pause_ms
         self._streams = streams
         self._random = random
         self._name = name
@@ -90,7 +93,7 @@ class Program:
         yield self._random.randrange(500 * MS)
         while self.running:
             self.act()
-            yield 1 + int(self._random.expovariate(1.0) * 60 * MS)
+            yield 1 + int(self._random.expovariate(1.0) * self._pause_ms * MS)
 
     def act(self) -> None:
         if self._seat is None or self._seat.is_over:

@@ -59,14 +59,19 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How connectivity ends: whole, split, or one_way."""
     clients: int
     """Programs that use the daemons."""
+    pause_ms: float
+    """Of each program between two things that it does, on average."""
 
 
 def draw(seed: int, asked: Asked, random: Random) -> Options:
+    """A default run costs much the same, whatever its shape: n daemons deliver n times what each of n submits."""
     cluster = _cluster(asked, random)
     kinds = frozenset(kind for kind in FAULT_KINDS if random.random() < 0.55)
     far = cluster.site_count > 1
     weight = len(cluster.daemons) * (1.5 if far else 1.0)
+    room = min(1.0, 16 / weight**2)
     clients = asked.clients if asked.clients is not None else random.choice((0, 0, 3))
+    shared = asked.clients is None and clients > 0
     return Options(
         seed=seed,
         cluster=cluster,
@@ -74,15 +79,11 @@ def draw(seed: int, asked: Asked, random: Random) -> Options:
         network=_network(kinds, far, random),
         kinds=kinds,
         seconds=asked.seconds if asked.seconds is not None else random.uniform(5.0, 8.0) * min(1.0, 4.0 / weight),
-        rate_per_second=random.choice((6.0, 12.0, 20.0)) * _room(weight, asked.clients is None and clients > 0),
+        rate_per_second=random.choice((6.0, 12.0, 20.0)) * room * (0.4 if shared else 1.0),
         final=random.choice(("whole", "whole", "whole", "split", "one_way")),
         clients=clients,
+        pause_ms=60.0 / room if shared else 60.0,
     )
-
-
-def _room(weight: float, shared: bool) -> float:
-    """A default run costs much the same, whatever its shape: n daemons deliver n times what each of n submits."""
-    return min(1.0, 16 / weight**2) * (0.4 if shared else 1.0)
 
 
 def _cluster(asked: Asked, random: Random) -> Cluster:

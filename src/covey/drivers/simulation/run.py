@@ -66,7 +66,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     if random.random() < 0.2:
         flooded = random.randrange(len(options.cluster.daemons))
         world.at(int(random.uniform(0.1, options.seconds) * SECOND), partial(workload.flood, flooded))
-    programs = _programs(world, random, options.clients, f"seed-{seed}", sink)
+    programs = _programs(world, random, options, sink)
     world.play(faults.split_and_merge(int(random.uniform(0.5, 2.0) * SECOND)))
     world.play(faults.trouble())
     world.play(faults.one_way_for_a_while(int(random.uniform(0.5, 4.0) * SECOND)))
@@ -99,11 +99,12 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     return world, options, faults.reactions
 
 
-def _programs(world: World, random: Random, count: int, run: str, sink: Sink) -> list[Program]:
-    if not count:
+def _programs(world: World, random: Random, options: Options, sink: Sink) -> list[Program]:
+    if not options.clients:
         return []
-    streams = Streams(world, random)
-    programs = [Program(world, streams, random, f"p{number}", run, sink) for number in range(count)]
+    streams, run = Streams(world, random), f"seed-{options.seed}"
+    names = [f"p{number}" for number in range(options.clients)]
+    programs = [Program(world, streams, random, name, options.pause_ms, run, sink) for name in names]
     for program in programs:
         world.play(program.script())
     return programs
