@@ -15,7 +15,7 @@ FIRST_SEEDS = {
     "heard is enough": 17,
     "reliable needs commit": 21,
     "past not awaited": 14,
-    "commit not exchanged": 47,
+    "commit not exchanged": 45,
     "light view after the signal": 2,
     "agreed after the signal untouched": 8,
     "joiners hear at once": 2,

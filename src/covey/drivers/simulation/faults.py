@@ -114,6 +114,9 @@ class Faults:
             ranks = [node.rank for node in self.world.living()]
         if len(ranks) < 2:
             return
+        if "ambush" in self.kinds:
+            for rank in ranks:  # What is safe is still on its way when they part.
+                self._workload.submit(rank, Service.SAFE, 20)
         self.random.shuffle(ranks)
         sides = 3 if len(ranks) > 3 and self.random.random() < 0.25 else 2
         bounds = sorted(self.random.sample(range(1, len(ranks)), sides - 1))
