@@ -1,11 +1,12 @@
 """What a check finds: one schema for all guarantees.
 
 In:        rows that break a promise, or rows that put one to the test.
-Out:       findings: guarantee, run, level, group, view, process, message, detail, evidence, premises.
+Out:       findings: guarantee, run, level, told, premises; added up, with the fields of `told` as columns.
 Not here:  what is a breach (checks/).
 
-A finding is either a violation (it has a detail) or a count of premises (it has none). The evidence names the rows
-that prove a violation, by process and index.
+A finding says how often a promise was put to the test, and, if it was broken, what is `told` of that: group, view,
+process, message, detail, and the rows that prove it, by process and index. Checks give one finding a row. They are
+added up for a whole family at once: those that tell nothing become one for each guarantee of a run.
 """
 
 from __future__ import annotations
@@ -16,24 +17,52 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-COLUMNS: Final = (
-    "guarantee",
-    "run",
-    "level",
-    "group",
-    "view",
-    "process",
-    "message",
-    "detail",
-    "evidence",
-    "premises",
-)
+TOLD: Final = ("group", "view", "process", "message", "detail", "evidence")
 EVIDENCE_TYPE: Final = "array<struct<process:string,index:bigint>>"
+TOLD_TYPE: Final = (
+    f"struct<group:string,view:string,process:string,message:string,detail:string,evidence:{EVIDENCE_TYPE},nth:bigint>"
+)
 
 Guarantee = str | Mapping[str, Column]
 """One number, or several, each with the condition under which a row speaks of it."""
 
 Text = str | Column
+
+WHAT: Final = "what"
+"""The column with the text of the condition that holds, where there are several."""
+
+
+def weighed(
+    rows: DataFrame,
+    guarantee: Guarantee,
+    wrong: Column | Mapping[str, Column],
+    detail: Sequence[Text],
+    *,
+    premises: Column | None = None,
+    process: str = "process",
+    view: str | Column | None = None,
+    message: str | None = None,
+    evidence: Sequence[tuple[str | Column, str | Column]] = (),
+) -> DataFrame:
+    """Each row puts a promise to the test, or several, and may break it.
+
+    `wrong`: when it does; of several conditions, each that holds is a violation, and its text is in the column `WHAT`.
+    `detail`: a sentence in parts, text and columns. `premises`: how often a row does, if not
+    once.
+    """
+    told = F.struct(
+        _group(rows).alias("group"),
+        _optional(view).alias("view"),
+        F.col(process).alias("process"),
+        _optional(message).alias("message"),
+        F.concat_ws("", *(part if isinstance(part, Column) else F.lit(part) for part in detail)).alias("detail"),
+        _evidence(evidence).alias("evidence"),
+        # Violations are never added up, even if they read alike.
+        F.monotonically_increasing_id().alias("nth"),
+    )
+    flagged = _flagged(rows, wrong, F.lit(True) if premises is None else premises)
+    only_wrong = F.when(F.col(WHAT).isNotNull(), told).alias("told")
+    return _labelled(flagged, guarantee).select("guarantee", "run", "level", only_wrong, "premises")
 
 
 def broken(
@@ -46,41 +75,32 @@ def broken(
     message: str | None = None,
     evidence: Sequence[tuple[str | Column, str | Column]] = (),
 ) -> DataFrame:
-    """One violation a row. `detail` is a sentence in parts: text, and columns to put into it."""
-    parts = [part if isinstance(part, Column) else F.lit(part) for part in detail]
-    group = F.col("grp") if "grp" in rows.columns else F.lit(None)
-    labelled = rows.withColumn("guarantee", F.explode(_labels(guarantee)))
-    return labelled.select(
-        "guarantee",
-        "run",
-        "level",
-        F.nullif(group.cast("string"), F.lit("")).alias("group"),
-        _optional(view).alias("view"),
-        F.col(process).alias("process"),
-        _optional(message).alias("message"),
-        F.concat_ws("", *parts).alias("detail"),
-        _evidence(evidence).alias("evidence"),
-        F.lit(0).cast("bigint").alias("premises"),
-    )
+    """Each row breaks a promise, and how often that was put to the test is counted elsewhere."""
+    about = {"process": process, "view": view, "message": message, "evidence": evidence}
+    return weighed(rows, guarantee, F.lit(True), detail, premises=F.lit(False), **about)  # type: ignore[arg-type]
 
 
 def tested(rows: DataFrame, guarantee: Guarantee) -> DataFrame:
-    """How often these promises were put to the test: once a row."""
-    conditions = {guarantee: F.lit(True)} if isinstance(guarantee, str) else guarantee
-    counts = [
-        F.struct(F.lit(label).alias("guarantee"), F.count_if(condition).alias("premises"))
-        for label, condition in conditions.items()
-    ]
-    found = rows.groupBy("run", "level").agg(F.array(*counts).alias("counts"))
-    found = found.select("run", "level", F.explode("counts").alias("one")).where(F.col("one.premises") > 0)
-    return counted(found.select("one.guarantee", "run", "level", "one.premises"))
+    """Each row puts these promises to the test."""
+    return counted(_labelled(rows, guarantee).select("guarantee", "run", "level", F.lit(1).alias("premises")))
 
 
 def counted(premises: DataFrame) -> DataFrame:
     """Premises that were counted otherwise, as findings: from guarantee, run, level, premises."""
-    nothing = [F.lit(None).cast("string").alias(name) for name in ("group", "view", "process", "message", "detail")]
-    evidence = F.array().cast(EVIDENCE_TYPE).alias("evidence")
-    return premises.select("guarantee", "run", "level", *nothing, evidence, "premises")
+    nothing = F.lit(None).cast(TOLD_TYPE).alias("told")
+    return premises.select("guarantee", "run", "level", nothing, F.col("premises").cast("bigint").alias("premises"))
+
+
+def marked(rows: DataFrame, others: DataFrame, keys: list[str], name: str = "found") -> DataFrame:
+    """All rows, with whether the others, which are different from one another, have one with these keys."""
+    known = others.select(*keys, F.lit(True).alias(name))
+    return rows.join(known, keys, "left").withColumn(name, F.col(name).isNotNull())
+
+
+def each(rows: DataFrame, values: str | Column, name: str) -> DataFrame:
+    """One row for each value, `is_first` for the first of them; and one with none where there are no values."""
+    spread = rows.select("*", F.posexplode_outer(values).alias("nth_value", name))
+    return spread.withColumn("is_first", F.coalesce("nth_value", F.lit(0)) == 0).drop("nth_value")
 
 
 def union(findings: Sequence[DataFrame]) -> DataFrame:
@@ -89,6 +109,13 @@ def union(findings: Sequence[DataFrame]) -> DataFrame:
         return findings[0]
     middle = len(findings) // 2
     return union(findings[:middle]).union(union(findings[middle:]))
+
+
+def added_up(findings: DataFrame) -> DataFrame:
+    """Violations as they are; of the rest, how often each promise was put to the test."""
+    found = findings.groupBy("guarantee", "run", "level", "told").agg(F.sum("premises").alias("premises"))
+    found = found.where(F.col("told").isNotNull() | (F.col("premises") > 0))
+    return found.select("guarantee", "run", "level", *(f"told.{name}" for name in TOLD), "premises")
 
 
 def listed(values: str | Column) -> Column:
@@ -103,10 +130,24 @@ def text(column: str | Column) -> Column:
     return F.coalesce(value.cast("string"), F.lit("none"))
 
 
-def _labels(guarantee: Guarantee) -> Column:
+def _flagged(rows: DataFrame, wrong: Column | Mapping[str, Column], premises: Column) -> DataFrame:
+    if isinstance(wrong, Column):
+        return rows.select("*", F.when(wrong, F.lit("")).alias(WHAT), premises.cast("bigint").alias("premises"))
+    reasons = F.array_compact(F.array(*(F.when(condition, F.lit(what)) for what, condition in wrong.items())))
+    spread = rows.select("*", F.posexplode_outer(reasons).alias("nth_reason", WHAT))
+    once = F.when(F.coalesce("nth_reason", F.lit(0)) == 0, premises.cast("bigint")).otherwise(F.lit(0))
+    return spread.withColumn("premises", once)
+
+
+def _labelled(rows: DataFrame, guarantee: Guarantee) -> DataFrame:
     if isinstance(guarantee, str):
-        return F.array(F.lit(guarantee))
-    return F.array_compact(F.array(*(F.when(condition, F.lit(label)) for label, condition in guarantee.items())))
+        return rows.withColumn("guarantee", F.lit(guarantee))
+    labels = F.array_compact(F.array(*(F.when(condition, F.lit(label)) for label, condition in guarantee.items())))
+    return rows.withColumn("guarantee", F.explode(labels))
+
+
+def _group(rows: DataFrame) -> Column:
+    return F.nullif(F.col("grp"), F.lit("")) if "grp" in rows.columns else F.lit(None).cast("string")
 
 
 def _optional(column: str | Column | None) -> Column:

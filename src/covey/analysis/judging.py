@@ -21,14 +21,14 @@ from covey.analysis.checks import FAMILIES, causal, screen
 from covey.analysis.checks.cohorts import signals as check_signals
 from covey.analysis.checks.liveness import check as check_liveness
 from covey.analysis.checks.views import of_views as check_views
-from covey.analysis.findings import counted, union
+from covey.analysis.findings import added_up, counted, union
 from covey.analysis.tables.build import Keep, Tables, ViewTables, build, build_views
 from covey.analysis.tables.columns import RELIABLE, UNRELIABLE, ordered
 from covey.analysis.tables.lives import gaps_in
-from covey.analysis.workshop import ROWS_SMALL, Progress, workshop
+from covey.analysis.workshop import ROWS_SCREENED, ROWS_SMALL, Progress, workshop
 
 VIOLATIONS_KEPT: Final = 20
-PLANNED_AT_ONCE: Final = 2
+PLANNED_AT_ONCE: Final = 3
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,14 @@ def judge(
     """Every guarantee on every run of a trace. `work`: a directory, on a cluster one that all its nodes share."""
     spark = trace.sparkSession
     progress("counting rows")
-    small = trace.count() <= ROWS_SMALL
+    rows = trace.count()
+    small = rows <= ROWS_SMALL
     with workshop(spark, work, small=small, progress=progress) as keep:
         trace = trace.coalesce(1) if small else trace
         gaps = [_gap(row.asDict()) for row in gaps_in(trace.where(F.col("level").isin("S", "C"))).collect()]
-        found, rest = ([], trace) if small else screened(trace, keep)
+        found, rest = ([], trace) if rows < ROWS_SCREENED else screened(trace, keep)
         if rest is not None:
-            found.append(find(build(rest, keep), keep, at_once=PLANNED_AT_ONCE if small else 1))
+            found.append(find(build(rest, keep), keep))
         findings = keep("findings", union(found))
         progress("adding up")
         return Judgement(_verdicts(findings), _violations(findings, kept), gaps)
@@ -113,7 +114,7 @@ def screened(trace: DataFrame, keep: Keep) -> tuple[list[DataFrame], DataFrame |
     found = [counted(screen.premises(counts, proven)), *_small(views, proven)]
     every = trace.select("run").distinct().join(proven, "run", "left_anti")
     rest = None if every.isEmpty() else trace.join(F.broadcast(every), "run", "left_semi")
-    return [keep(f"screen-found-{number}", one) for number, one in enumerate(found)], rest
+    return [keep(f"screen-found-{number}", added_up(one)) for number, one in enumerate(found)], rest
 
 
 def _small(views: ViewTables, proven: DataFrame) -> list[DataFrame]:
@@ -122,25 +123,26 @@ def _small(views: ViewTables, proven: DataFrame) -> list[DataFrame]:
     return [check_views(mine), check_liveness(mine), check_signals(mine)]
 
 
-def find(tables: Tables, keep: Keep, *, at_once: int = 1) -> DataFrame:
+def find(tables: Tables, keep: Keep) -> DataFrame:
     """All findings on these tables. Families know nothing of one another, so several may be worked on at once."""
 
     def family(name: str) -> DataFrame:
-        return keep(f"found-{name}", FAMILIES[name](tables))
+        return keep(f"found-{name}", added_up(FAMILIES[name](tables)))
 
-    with ThreadPoolExecutor(at_once) as pool:
+    with ThreadPoolExecutor(PLANNED_AT_ONCE) as pool:
         # The longest chain of queries first.
         before = pool.submit(_causal, tables, keep)
         found = list(pool.map(family, FAMILIES))
-        return union([*found, *before.result()])
+        return union([*found, before.result()])
 
 
-def _causal(tables: Tables, keep: Keep) -> list[DataFrame]:
+def _causal(tables: Tables, keep: Keep) -> DataFrame:
     chosen = keep("causal", causal.candidates(tables))
     arrivals = _settled("arrivals", causal.first_arrivals(tables, chosen, with_send=True), tables, RELIABLE, keep)
     doubtful = keep("unordered", causal.unordered(tables))
     returns = _settled("returns", causal.first_arrivals(tables, doubtful, with_send=False), tables, UNRELIABLE, keep)
-    return [causal.causal(tables, chosen, arrivals), causal.premises(tables), causal.circles(tables, returns)]
+    found = [causal.causal(tables, chosen, arrivals), causal.premises(tables), causal.circles(tables, returns)]
+    return keep("found-causal", added_up(union(found)))
 
 
 def _settled(name: str, arrivals: DataFrame, tables: Tables, weakest: int, keep: Keep) -> DataFrame:

@@ -5,8 +5,8 @@ Out:       `keep`, which stores a table under a name and gives it back as stored
 Not here:  which tables there are (tables/), what is concluded from them (checks/).
 
 A small trace costs nothing but plans and jobs. So all its rows stay in one partition: then no join or window moves any,
-a query is a single stage, and two queries can be planned at the same time. Code is not generated, since compiling it
-takes longer than the work, and the optimiser is spared the rules that grow fastest with the plan.
+a query has few stages, and several can be planned at the same time. Code is not generated, since compiling it takes
+longer than the work, and the optimiser is spared the rules that grow fastest with the plan.
 """
 
 from __future__ import annotations
@@ -22,7 +22,47 @@ from pyspark.sql import DataFrame, SparkSession
 
 from covey.analysis.tables.build import Keep
 
-ROWS_SMALL: Final = 600_000
+ROWS_SMALL: Final = 60_000
+"""Up to here plans and jobs cost more than rows."""
+ROWS_SCREENED: Final = 600_000
+"""From here on it pays to look first which runs are good at one glance."""
+# Rules that find nothing in these plans: they have no limits, subqueries, objects, decimals, JSON or statistics.
+RULES_SPARED: Final = (
+    "CheckCartesianProducts",
+    "CombineTypedFilters",
+    "ConvertToLocalRelation",
+    "CostBasedJoinReorder",
+    "DecimalAggregates",
+    "EliminateAggregateFilter",
+    "EliminateLimits",
+    "EliminateMapObjects",
+    "EliminateSerialization",
+    "GenerateOptimization",
+    "InferFiltersFromGenerate",
+    "LikeSimplification",
+    "LimitPushDown",
+    "LimitPushDownThroughWindow",
+    "NullDownPropagation",
+    "ObjectSerializerPruning",
+    "OptimizeCsvJsonExprs",
+    "OptimizeJoinCondition",
+    "OptimizeOneRowPlan",
+    "OptimizeRand",
+    "OptimizeUpdateFields",
+    "OptimizeWindowFunctions",
+    "PushExtraPredicateThroughJoin",
+    # These move joins below the step that brings all rows together, and so need an exchange.
+    "PushDownLeftSemiAntiJoin",
+    "PushFoldableIntoBranches",
+    "PushLeftSemiLeftAntiThroughJoin",
+    "ReassignLambdaVariableID",
+    "RemoveDispensableExpressions",
+    "ReorderJoin",
+    "SimplifyCaseConversionExpressions",
+    "SimplifyDateTimeConversions",
+    "TransposeWindow",
+    "UnwrapCastInBinaryComparison",
+)
 SMALL_SETTINGS: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -31,6 +71,13 @@ SMALL_SETTINGS: Final = {
     # A broadcast is a job of its own, and saves nothing where all rows are in one place.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.expression.nestedPruning.enabled": "false",
+    "spark.sql.optimizer.nestedSchemaPruning.enabled": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.optimizer.excludedRules": ",".join(f"org.apache.spark.sql.catalyst.optimizer.{r}" for r in RULES_SPARED),
+    # Otherwise each change that a rule makes to a plan is checked.
+    "spark.sql.lightweightPlanChangeValidation": "false",
 }
 
 Progress = Callable[[str], None]

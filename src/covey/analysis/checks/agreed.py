@@ -18,7 +18,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.findings import Guarantee, broken, tested, text, union
+from covey.analysis.findings import Guarantee, broken, text, union, weighed
 from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import (
     CAUSAL,
@@ -48,14 +48,14 @@ def keys(tables: Tables) -> DataFrame:
         F.array_sort(F.collect_list("message")).alias("names"),
         F.min(F.coalesce("origin", "sender")).alias("process"),
     )
-    violations = broken(
-        shared.where(F.col("messages") > 1),
+    return weighed(
+        shared,
         "M5",
+        F.col("messages") > 1,
         [F.array_join("names", " and "), " have the same place ", text("key"), " in ", F.col("order_view")],
+        premises=F.col("messages"),
         view="order_view",
-        message=None,
     )
-    return union([violations, tested(known, "M5")])
 
 
 def places(tables: Tables) -> DataFrame:
@@ -70,9 +70,10 @@ def places(tables: Tables) -> DataFrame:
     at_daemons = ~is_client() & (unplaced | F.coalesce(F.col("row_key") != F.col("key"), F.lit(False)))
     judged = tables.deliveries.where(~is_client() | ((F.col("strength") >= RELIABLE) & ~silent))
     labels: Guarantee = {"M5": F.lit(True), "M9": F.col("to_several")}
-    violations = broken(
-        judged.where(at_clients | at_daemons),
+    return weighed(
+        judged,
         labels,
+        at_clients | at_daemons,
         [
             F.col("process"),
             " delivered ",
@@ -89,7 +90,6 @@ def places(tables: Tables) -> DataFrame:
         message="message",
         evidence=[("process", "index")],
     )
-    return union([violations, tested(judged, labels)])
 
 
 def growth(tables: Tables) -> DataFrame:
@@ -103,9 +103,10 @@ def growth(tables: Tables) -> DataFrame:
 
 
 def _not_above(pairs: DataFrame, wrong: Column) -> DataFrame:
-    violations = broken(
-        pairs.where(wrong),
+    return weighed(
+        pairs,
         "M5",
+        wrong,
         [
             F.col("process"),
             " delivered ",
@@ -119,7 +120,6 @@ def _not_above(pairs: DataFrame, wrong: Column) -> DataFrame:
         message="message",
         evidence=[("process", F.col("earlier.index")), ("process", "index")],
     )
-    return union([violations, tested(pairs, "M5")])
 
 
 def client_growth(tables: Tables) -> DataFrame:
@@ -198,22 +198,17 @@ def complete(tables: Tables) -> list[DataFrame]:
     limit_outside = F.when(outside, limit).otherwise(
         F.least("before_outside", F.when(F.col("moves_along"), F.col("after_outside")))
     )
-    required = rows
-    return [
-        _hole(required, "M5", limit),
-        _hole(required.where(is_client()), "M8", limit_outside),
-        overtaken(tables),
-        tested(required.where(limit.isNotNull()), "M5"),
-        tested(required.where(is_client() & limit_outside.isNotNull()), "M8"),
-    ]
+    return [_holes(rows, {"M5": limit, "M8": F.when(is_client(), limit_outside)}), overtaken(tables)]
 
 
-def _hole(rows: DataFrame, guarantee: str, limit: Column) -> DataFrame:
-    rows = rows.withColumn("limit", limit)
-    wrong = rows.where(F.col("index").isNull() | (F.col("index") > F.col("limit.at"))).where(F.col("limit").isNotNull())
-    return broken(
-        wrong,
-        guarantee,
+def _holes(rows: DataFrame, limits: dict[str, Column]) -> DataFrame:
+    """`limits`: for each guarantee, what a message must not come after."""
+    each = [F.struct(F.lit(label).alias("label"), limit.alias("limit")) for label, limit in limits.items()]
+    rows = rows.withColumn("each", F.explode(F.array(*each))).withColumn("limit", F.col("each.limit"))
+    return weighed(
+        rows.where(F.col("limit").isNotNull()),
+        {label: F.col("each.label") == label for label in limits},
+        F.col("index").isNull() | (F.col("index") > F.col("limit.at")),
         [
             F.col("process"),
             " delivered ",

@@ -16,7 +16,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.findings import broken, listed, tested, text, union
+from covey.analysis.findings import WHAT, broken, each, listed, marked, text, union, weighed
 from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import (
     CAUSAL,
@@ -36,12 +36,13 @@ def check(tables: Tables) -> DataFrame:
     stays = tables.stays.where(is_client())
     return union(
         [
-            *light_changes(tables, stays),
-            *requests(tables),
-            *ids(tables, stays),
+            light_changes(tables, stays),
+            requests(tables),
+            ids(tables, stays),
+            away(tables, stays),
             quiet(tables),
             rest(tables),
-            *cause(tables, stays),
+            cause(tables, stays),
             *self_leave(tables),
             leaves_shown(tables, stays),
         ]
@@ -58,24 +59,26 @@ def changed_by(stays: DataFrame) -> DataFrame:
     )
 
 
-def light_changes(tables: Tables, stays: DataFrame) -> list[DataFrame]:
+def light_changes(tables: Tables, stays: DataFrame) -> DataFrame:
     """C1."""
     light = changed_by(stays.where("light"))
-    signals = stays.select(*PROCESS, "grp", F.col("stay").alias("from_stay"), F.col("signals").alias("signals_before"))
-    after_signal = light.withColumn("from_stay", F.col("previous.stay")).join(signals, [*PROCESS, "grp", "from_stay"])
-    return [
-        _light(after_signal.where(F.col("signals_before") > 0), "came after a signal"),
-        _light(light.where(F.size("who") != 1), "is no single change"),
-        _light(_at_message(tables, light), "stands at the place of a message"),
-        _light(_unlike_others(stays, light), "shows another change than others show at its place"),
-        tested(light, "C1"),
-    ]
-
-
-def _light(wrong: DataFrame, what: str) -> DataFrame:
-    return broken(
-        wrong,
+    taken = (
+        tables.messages.where(is_client() & F.col("place").isNotNull())
+        .select("run", F.col("place").alias("change"))
+        .distinct()
+    )
+    judged = marked(light, taken, ["run", "change"], "taken").join(_said(stays, light), ["run", "change"], "left")
+    other_group = (F.col("grp") != F.col("said.grp")) & ~F.col("cause").eqNullSafe(F.lit("disconnect"))
+    unlike = ~F.col("cause").eqNullSafe(F.col("said.cause")) | (F.col("who") != F.col("said.who")) | other_group
+    return weighed(
+        judged,
         "C1",
+        {
+            "came after a signal": F.col("signals_before") > 0,
+            "is no single change": F.size("who") != 1,
+            "stands at the place of a message": F.col("taken"),
+            "shows another change than others show at its place": F.col("said").isNotNull() & unlike,
+        },
         [
             "light view ",
             F.col("view"),
@@ -83,7 +86,9 @@ def _light(wrong: DataFrame, what: str) -> DataFrame:
             F.col("grp"),
             " at ",
             F.col("process"),
-            f" {what}: ",
+            " ",
+            F.col(WHAT),
+            ": ",
             text("cause"),
             " of ",
             listed("who"),
@@ -93,21 +98,11 @@ def _light(wrong: DataFrame, what: str) -> DataFrame:
     )
 
 
-def _at_message(tables: Tables, light: DataFrame) -> DataFrame:
-    taken = (
-        tables.messages.where(is_client() & F.col("place").isNotNull())
-        .select("run", F.col("place").alias("change"))
-        .distinct()
-    )
-    return light.join(taken, ["run", "change"], "left_semi")
-
-
-def _unlike_others(stays: DataFrame, light: DataFrame) -> DataFrame:
+def _said(stays: DataFrame, light: DataFrame) -> DataFrame:
     """A place has one change: that of the member that left there, or what the first to show it says."""
     left = stays.where(F.col("is_last") & F.col("left").isNotNull()).select(
         "run",
         F.col("left").alias("change"),
-        F.lit(0).alias("nth"),
         "process",
         "stay",
         F.struct(F.lit("leave").alias("cause"), F.array("process").alias("who"), "grp").alias("said"),
@@ -124,33 +119,27 @@ def _unlike_others(stays: DataFrame, light: DataFrame) -> DataFrame:
             F.lit(1).alias("nth"),
         )
     )
-    known = left.unionByName(shown).groupBy("run", "change").agg(F.min_by("said", "nth").alias("said"))
-    pairs = light.join(known, ["run", "change"])
-    other_group = (F.col("grp") != F.col("said.grp")) & (~F.col("cause").eqNullSafe(F.lit("disconnect")))
-    return pairs.where(
-        ~F.col("cause").eqNullSafe(F.col("said.cause")) | (F.col("who") != F.col("said.who")) | other_group
-    )
+    return left.unionByName(shown).groupBy("run", "change").agg(F.min_by("said", "nth").alias("said"))
 
 
-def requests(tables: Tables) -> list[DataFrame]:
+def requests(tables: Tables) -> DataFrame:
     """C1, C6 at rest: whoever last asked to join is a member, and whoever last asked to leave is not."""
     asked = tables.rows.where(is_client() & F.col("event").isin("join", "leave") & F.col("cause").isNull())
     last = asked.groupBy(*PROCESS, "grp").agg(F.max_by("event", "index").alias("asked"), F.max("index").alias("index"))
     last = last.join(tables.lives.where("witness").select(*PROCESS), PROCESS)
     member = tables.memberships.where("open").select(*PROCESS, "grp", F.lit(True).alias("member")).distinct()
     last = last.join(member, [*PROCESS, "grp"], "left").withColumn("member", F.coalesce("member", F.lit(False)))
-    wrong = last.where((F.col("asked") == "join") != F.col("member"))
     labels: dict[str, Column] = {"C1": F.col("asked") == "join", "C6": F.col("asked") == "leave"}
-    violations = broken(
-        wrong,
+    return weighed(
+        last,
         labels,
+        (F.col("asked") == "join") != F.col("member"),
         [F.col("process"), " last asked to ", F.col("asked"), " ", F.col("grp"), ", which had no effect"],
         evidence=[("process", "index")],
     )
-    return [violations, tested(last, labels)]
 
 
-def ids(tables: Tables, stays: DataFrame) -> list[DataFrame]:
+def ids(tables: Tables, stays: DataFrame) -> DataFrame:
     """C3. The daemon view in an id is compared with the daemon's own rows where these exist."""
     change, rank = F.col("change"), F.col("rank")
     light_id = F.concat(
@@ -163,59 +152,55 @@ def ids(tables: Tables, stays: DataFrame) -> list[DataFrame]:
     made_of = F.when(change.isNotNull(), light_id).otherwise(F.concat("daemon_view", F.lit("/net")))
     numbers = F.array(F.coalesce("change.stamp", F.lit(0)), F.coalesce("change.site", F.lit(0)).cast("bigint"))
     tail = F.slice(rank, F.greatest(F.size(rank) - 1, F.lit(1)), 2)
-    misnamed = stays.where((F.col("view") != made_of) | (tail != numbers))
-    return [
-        _wrong_id(misnamed, "is not made of its daemon view and the order of its cause"),
-        *_daemon_views(tables, stays),
-        tested(stays, "C3"),
-    ]
-
-
-def _wrong_id(wrong: DataFrame, what: str) -> DataFrame:
-    return broken(
-        wrong,
-        "C3",
-        ["view ", F.col("view"), " of ", F.col("grp"), ", rank ", text("rank"), ", at ", F.col("process"), f" {what}"],
-        view="view",
-        evidence=[("process", "stay")],
-    )
-
-
-def _daemon_views(tables: Tables, stays: DataFrame) -> list[DataFrame]:
-    daemons = tables.lives.select(*PROCESS, "daemon")
     known = tables.daemon_views.select("run", "daemon").distinct()
     there = tables.daemon_views.select(
         "run",
         "daemon",
         F.col("view").alias("daemon_view"),
         F.col("rank").alias("daemon_rank"),
-        F.col("members").alias("daemons"),
-        F.lit(True).alias("found"),
-    )
-    shown = (
-        stays.join(daemons, PROCESS)
-        .join(known, ["run", "daemon"], "left_semi")
-        .join(there, ["run", "daemon", "daemon_view"], "left")
+        F.lit(True).alias("there"),
     )
     late = tables.passed.where("after_signal").select("run", "daemon", F.col("place").alias("change"))
-    found = shown.where("found")
+    judged = marked(stays, known, ["run", "daemon"], "known").join(there, ["run", "daemon", "daemon_view"], "left")
+    judged = marked(judged, late, ["run", "daemon", "change"], "late")
+    head = F.slice("rank", 1, F.greatest(F.size("rank") - 2, F.lit(0)))
+    return weighed(
+        judged,
+        "C3",
+        {
+            "is not made of its daemon view and the order of its cause": (F.col("view") != made_of) | (tail != numbers),
+            "names a daemon view that its daemon never installed": F.col("known") & F.col("there").isNull(),
+            "shows a change that came after the signal of its daemon": F.col("there") & F.col("late"),
+            "has not the rank of its daemon view": F.col("there") & (head != F.col("daemon_rank")),
+        },
+        [*_of_rank(), F.col(WHAT)],
+        view="view",
+        evidence=[("process", "stay")],
+    )
+
+
+def _of_rank() -> list[str | Column]:
+    return ["view ", F.col("view"), " of ", F.col("grp"), ", rank ", text("rank"), ", at ", F.col("process"), " "]
+
+
+def away(tables: Tables, stays: DataFrame) -> DataFrame:
+    """C3: the daemons of the members are in the daemon view."""
+    there = tables.daemon_views.select(
+        "run", "daemon", F.col("view").alias("daemon_view"), F.col("members").alias("daemons")
+    )
     homes = tables.lives.where(is_client()).select(
         "run", F.col("process").alias("member"), F.col("daemon").alias("home")
     )
-    at_home = found.withColumn("member", F.explode("members")).join(homes, ["run", "member"])
-    away = at_home.where(~F.array_contains("daemons", F.col("home"))).dropDuplicates([*PROCESS, "grp", "stay"])
-    return [
-        _wrong_id(shown.where(F.col("found").isNull()), "names a daemon view that its daemon never installed"),
-        _wrong_id(
-            found.join(late, ["run", "daemon", "change"], "left_semi"),
-            "shows a change that came after the signal of its daemon",
-        ),
-        _wrong_id(
-            found.where(F.slice("rank", 1, F.greatest(F.size("rank") - 2, F.lit(0))) != F.col("daemon_rank")),
-            "has not the rank of its daemon view",
-        ),
-        _wrong_id(away, "holds members whose daemons are not in it"),
-    ]
+    shown = stays.join(there, ["run", "daemon", "daemon_view"])
+    at_home = shown.withColumn("member", F.explode("members")).join(homes, ["run", "member"])
+    wrong = at_home.where(~F.array_contains("daemons", F.col("home"))).dropDuplicates([*PROCESS, "grp", "stay"])
+    return broken(
+        wrong,
+        "C3",
+        [*_of_rank(), "holds members whose daemons are not in it"],
+        view="view",
+        evidence=[("process", "stay")],
+    )
 
 
 def quiet(tables: Tables) -> DataFrame:
@@ -253,11 +238,11 @@ def rest(tables: Tables) -> DataFrame:
         F.min_by(F.struct("process", "stay", "members"), F.struct("process", "stay")).alias("first"),
         F.collect_set("process").alias("here"),
     )
-    absent = views.withColumn("process", F.explode(F.array_except("first.members", "here")))
-    absent = absent.join(tables.lives.where("witness").select(*PROCESS), PROCESS)
-    violations = broken(
-        absent,
+    asked = each(views, F.array_except("first.members", "here"), "process")
+    return weighed(
+        marked(asked, tables.lives.where("witness"), PROCESS),
         "C3",
+        F.col("found"),
         [
             F.col("first.process"),
             " rests in ",
@@ -268,41 +253,38 @@ def rest(tables: Tables) -> DataFrame:
             F.col("process"),
             ", who does not",
         ],
+        premises=F.col("is_first"),
         view="view",
         evidence=[(F.col("first.process"), F.col("first.stay"))],
     )
-    return union([violations, tested(views, "C3")])
 
 
-def cause(tables: Tables, stays: DataFrame) -> list[DataFrame]:
+def cause(tables: Tables, stays: DataFrame) -> DataFrame:
     """C5."""
     first = F.first(F.struct("process", "cause")).over(ordered(VIEW, "process", "stay"))
     judged = stays.withColumn("first_said", first)
-    differs = ~F.col("cause").eqNullSafe(F.col("first_said.cause"))
     fitting = F.when(F.col("light"), F.col("cause").isin("join", "leave", "disconnect")).otherwise(
         F.col("cause") == "network"
     )
-    unfit = ~F.coalesce(fitting, F.lit(False))
-    plain = judged.where(~differs & ~unfit & F.col("light"))
+    unfit = ~F.col("cause").eqNullSafe(F.col("first_said.cause")) | ~F.coalesce(fitting, F.lit(False))
     before_it = F.coalesce("previous.members", F.array_except("members", F.array("process")))
-    plain = plain.withColumn("before_it", before_it).withColumn("who", apart(F.col("members"), F.col("before_it")))
+    judged = judged.withColumn("unfit", unfit).withColumn("before_it", before_it)
+    judged = judged.withColumn("who", apart(F.col("members"), F.col("before_it")))
     grows = F.size(F.array_except("who", "members")) == 0
     single = (F.size("who") == 1) & (grows == (F.col("cause") == "join"))
+    plain = ~F.col("unfit") & F.col("light")
+    judged = judged.withColumn("single", plain & single)
     stayed = F.array_sort(F.array_intersect("members", "before_it"))
     lost = F.col("previous").isNotNull() & (F.col("transitional") != stayed)
-    return [
-        _untrue(judged.where(differs | unfit), "or others do not say so"),
-        _untrue(plain.where(~single), "but something else changed"),
-        _untrue(plain.where(single & lost), "but not all who stayed are in its transitional set"),
-        _untrue(_uncaused(tables, plain.where(single)), "which never happened"),
-        tested(stays, "C5"),
-    ]
-
-
-def _untrue(wrong: DataFrame, what: str) -> DataFrame:
-    return broken(
-        wrong,
+    return weighed(
+        _with_mover(tables, judged.withColumn("mover", F.when(F.col("single"), F.array_min("who")))),
         "C5",
+        {
+            "or others do not say so": F.col("unfit"),
+            "but something else changed": plain & ~F.col("single"),
+            "but not all who stayed are in its transitional set": F.col("single") & lost,
+            "which never happened": F.col("single") & F.col("ended").isNotNull() & ~_possible(),
+        },
         [
             "view ",
             F.col("view"),
@@ -312,32 +294,37 @@ def _untrue(wrong: DataFrame, what: str) -> DataFrame:
             F.col("process"),
             " says that it came by ",
             text("cause"),
-            f", {what}",
+            ", ",
+            F.col(WHAT),
         ],
         view="view",
         evidence=[("process", "stay")],
     )
 
 
-def _uncaused(tables: Tables, plain: DataFrame) -> DataFrame:
+def _with_mover(tables: Tables, judged: DataFrame) -> DataFrame:
+    """With what is known of the one by whom a view changed, and whether it asked for that."""
     lives = tables.lives.where(is_client()).select(
         "run", F.col("process").alias("mover"), "departed", "ended", "expelled"
     )
     asked = tables.rows.where(is_client() & F.col("event").isin("join", "leave"))
     asked = asked.select("run", F.col("process").alias("mover"), "grp", F.col("event").alias("cause")).distinct()
-    moved = plain.withColumn("mover", F.array_min("who")).join(lives, ["run", "mover"])
-    moved = moved.join(asked.withColumn("asked", F.lit(True)), ["run", "mover", "grp", "cause"], "left")
-    by_request = F.coalesce("asked", F.lit(False)) | ((F.col("cause") == "leave") & F.col("expelled"))
-    possible = F.when(F.col("cause") == "disconnect", F.col("departed") | ~F.col("ended")).otherwise(by_request)
-    return moved.where(~possible)
+    moved = judged.join(lives, ["run", "mover"], "left")
+    return marked(moved, asked, ["run", "mover", "grp", "cause"], "asked")
+
+
+def _possible() -> Column:
+    by_request = F.col("asked") | ((F.col("cause") == "leave") & F.col("expelled"))
+    return F.when(F.col("cause") == "disconnect", F.col("departed") | ~F.col("ended")).otherwise(by_request)
 
 
 def self_leave(tables: Tables) -> list[DataFrame]:
     """C6: a leaver is told where, and has what anyone delivered in its last view and is ordered before the leave."""
     left = tables.memberships.where(F.col("closed_by.event") == "self_leave")
-    untold = broken(
-        left.where(F.col("left").isNull()),
+    told = weighed(
+        left,
         "C6",
+        F.col("left").isNull(),
         [F.col("process"), " left ", F.col("grp"), ", but was not told where"],
         view="view",
         evidence=[("process", F.col("closed_by.stay"))],
@@ -359,7 +346,7 @@ def self_leave(tables: Tables) -> list[DataFrame]:
         message="message",
         evidence=[("process", F.col("closed_by.stay")), ("origin", F.col("send.index"))],
     )
-    return [untold, missing, tested(left, "C6")]
+    return [told, missing]
 
 
 def leaves_shown(tables: Tables, stays: DataFrame) -> DataFrame:
@@ -375,10 +362,10 @@ def leaves_shown(tables: Tables, stays: DataFrame) -> DataFrame:
         .select(*PROCESS, "grp", place().alias("change"))
         .distinct()
     )
-    untold = seen.join(told, [*PROCESS, "grp", "change"], "left_anti")
-    violations = broken(
-        untold,
+    return weighed(
+        marked(seen, told, [*PROCESS, "grp", "change"]),
         "C6",
+        ~F.col("found"),
         [
             F.col("witness"),
             " saw ",
@@ -392,4 +379,3 @@ def leaves_shown(tables: Tables, stays: DataFrame) -> DataFrame:
         view="view",
         evidence=[("witness", "stay")],
     )
-    return union([violations, tested(seen, "C6")])

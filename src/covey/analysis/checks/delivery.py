@@ -12,18 +12,16 @@ Not here:  circles in time (causal.py), who lacks what (cohorts.py, rest.py), or
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from covey.analysis.findings import broken, tested, text, union
+from covey.analysis.findings import broken, tested, text, union, weighed
 from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import (
     CAUSAL,
     MESSAGE,
-    ORDER,
     PROCESS,
     RELIABLE,
-    STAY,
     UNRELIABLE,
     is_client,
     life_name,
@@ -31,7 +29,6 @@ from covey.analysis.tables.columns import (
     ordered,
 )
 from covey.analysis.tables.stays import GROUP, first_of
-from covey.analysis.tables.traffic import CONTENT
 
 
 def check(tables: Tables) -> DataFrame:
@@ -81,38 +78,21 @@ def integrity(tables: Tables) -> DataFrame:
         message="message",
         evidence=[("origin", F.col("send.index"))],
     )
-    return union([repeated, misplaced, _contents(tables), tested(tables.deliveries, "S7")])
+    return union([repeated, misplaced, _contents(tables)])
 
 
 def _contents(tables: Tables) -> DataFrame:
-    differing = F.array_compact(
-        F.array(*(F.when(_differs(name), F.lit(name)) for name in (*CONTENT, *ORDER, "groups")))
-    )
-    rows = tables.deliveries.withColumn(
-        "differing", F.when(F.col("send").isNotNull(), differing).otherwise(F.array().cast("array<string>"))
-    )
-    wrong = rows.where(F.col("send").isNull() | (F.size("differing") > 0))
     what = F.when(F.col("send").isNull(), F.lit(", which nobody sent")).otherwise(
         F.concat(F.lit(" with another "), F.array_join("differing", ", "), F.lit(" than it was sent with"))
     )
-    return broken(
-        wrong,
+    return weighed(
+        tables.deliveries,
         "S7",
+        F.col("send").isNull() | (F.size("differing") > 0),
         [F.col("process"), " delivered ", F.col("message"), what],
         message="message",
         evidence=[("origin", F.col("send.index")), ("process", "index")],
     )
-
-
-def _differs(column: str) -> Column:
-    """At S a null on either side says nothing; at C only a discard, which does not know the content, may have one."""
-    here = F.col({"sender": "row_sender", "groups": "row_groups", "order_view": "row_order_view"}.get(column, column))
-    there = F.col(f"send.{column}")
-    at_clients = ~here.eqNullSafe(there) & ~(here.isNull() & (F.col("event") == "discard"))
-    at_daemons = F.coalesce(here != there, F.lit(False))
-    if column in ORDER:
-        return ~is_client() & at_daemons
-    return is_client() & at_clients if column == "groups" else F.when(is_client(), at_clients).otherwise(at_daemons)
 
 
 def same_view(tables: Tables) -> DataFrame:
@@ -122,9 +102,10 @@ def same_view(tables: Tables) -> DataFrame:
     pairs = concerned.withColumn("first", F.first(F.struct("process", "stay", "index", "view")).over(order))
     pairs = pairs.where(F.struct("process", "stay") != F.struct("first.process", "first.stay"))
     labels = {"S9": F.lit(True), "C2": is_client(), "M8": F.col("from_outside")}
-    violations = broken(
-        pairs.where(F.col("view") != F.col("first.view")),
+    compared = weighed(
+        pairs,
         labels,
+        F.col("view") != F.col("first.view"),
         [
             F.col("process"),
             " delivered ",
@@ -157,7 +138,7 @@ def same_view(tables: Tables) -> DataFrame:
         message="message",
         evidence=[("origin", F.col("send.index")), ("process", "index")],
     )
-    return union([violations, late, tested(pairs, labels)])
+    return union([compared, late])
 
 
 def sending_view(tables: Tables) -> DataFrame:
@@ -170,7 +151,7 @@ def sending_view(tables: Tables) -> DataFrame:
         .join(ranks, ["run", "level", "sent_in"])
     )
     at_daemons = at_daemons.withColumn("wrong", F.col("rank") < F.col("sent_rank"))
-    sent = _from_inside(sent_in_stays(tables), tables.rows).select(
+    sent = _from_inside(tables.sent.where(is_client()), tables.rows).select(
         *MESSAGE,
         "grp",
         F.col("view").alias("sent_in"),
@@ -186,9 +167,10 @@ def sending_view(tables: Tables) -> DataFrame:
     )
     columns = [*PROCESS, "grp", "message", "index", "view", "sent_in", "send", "origin", "wrong"]
     judged = at_daemons.select(*columns).unionByName(at_clients.select(*columns))
-    violations = broken(
-        judged.where("wrong"),
+    return weighed(
+        judged,
         "S10",
+        F.col("wrong"),
         [
             F.col("process"),
             " delivered ",
@@ -203,7 +185,6 @@ def sending_view(tables: Tables) -> DataFrame:
         message="message",
         evidence=[("origin", F.col("send.index")), ("process", "index")],
     )
-    return union([violations, tested(judged, "S10")])
 
 
 def _from_inside(sent: DataFrame, rows: DataFrame) -> DataFrame:
@@ -219,15 +200,6 @@ def _from_inside(sent: DataFrame, rows: DataFrame) -> DataFrame:
     same = [F.col(key) == F.col(f"leaving_{key}") for key in GROUP]
     outside = (F.col("asked") < F.col("index")) & (F.col("told").isNull() | (F.col("index") < F.col("told")))
     return sent.join(leaves, [*same, outside], "left_anti")
-
-
-def sent_in_stays(tables: Tables) -> DataFrame:
-    """Level C: for each message and destination group that its sender was in, the sender's stay there."""
-    sends = tables.messages.where(is_client() & F.col("send").isNotNull()).select(
-        *MESSAGE, F.col("origin").alias("process"), F.col("send.index").alias("index"), "strength"
-    )
-    inside = tables.inside.where(is_client() & F.col("stay").isNotNull()).drop("named")
-    return sends.join(inside, [*PROCESS, "index"]).join(tables.stays, STAY)
 
 
 def sending_life(tables: Tables) -> DataFrame:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.checks.changes import changed_by
-from covey.analysis.findings import broken, listed, tested, union
+from covey.analysis.findings import broken, each, listed, marked, union, weighed
 from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import (
     CAUSAL,
@@ -32,26 +32,25 @@ from covey.analysis.tables.columns import (
 
 
 def check(tables: Tables) -> DataFrame:
-    stays = tables.stays.where(is_client()).join(tables.lives.select(*PROCESS, "daemon", "witness"), PROCESS)
+    stays = tables.stays.where(is_client())
     return union(
         [
-            *sides(tables),
+            sides(tables),
             *network_views(tables, stays),
-            *stayed(tables, stays),
+            stayed(tables, stays),
             *departures(tables, stays),
             *names(tables),
         ]
     )
 
 
-def sides(tables: Tables) -> list[DataFrame]:
+def sides(tables: Tables) -> DataFrame:
     """C2."""
-    homes = tables.lives.select(*PROCESS, "daemon")
-    held = tables.held.where(is_client() & (F.col("strength") >= CAUSAL)).join(homes, PROCESS)
-    judged = held.join(tables.passed, ["run", "daemon", "place"])
-    violations = broken(
-        judged.where(F.col("after") != F.col("after_signal")),
+    held = tables.held.where(is_client() & (F.col("strength") >= CAUSAL))
+    return weighed(
+        held.join(tables.passed, ["run", "daemon", "place"]),
         "C2",
+        F.col("after") != F.col("after_signal"),
         [
             F.col("process"),
             " and its daemon ",
@@ -65,17 +64,15 @@ def sides(tables: Tables) -> list[DataFrame]:
         message="message",
         evidence=[("process", "index"), ("daemon", "passed")],
     )
-    return [violations, tested(judged, "C2")]
 
 
 def network_views(tables: Tables, stays: DataFrame) -> list[DataFrame]:
     """C4: a network view came after a signal, and something touched the group."""
-    came = stays.where(~F.col("light") & F.col("previous").isNotNull()).withColumn("from_stay", F.col("previous.stay"))
-    signals = stays.select(*PROCESS, "grp", F.col("stay").alias("from_stay"), F.col("signals").alias("signals_before"))
-    came = came.join(signals, [*PROCESS, "grp", "from_stay"])
-    unsignalled = broken(
-        came.where(F.col("signals_before") == 0),
+    came = stays.where(~F.col("light") & F.col("previous").isNotNull())
+    signalled = weighed(
+        came,
         "C4",
+        F.col("signals_before") == 0,
         [F.col("process"), " got network view ", F.col("view"), " of ", F.col("grp"), " without a signal"],
         view="view",
         evidence=[("process", "stay")],
@@ -94,7 +91,7 @@ def network_views(tables: Tables, stays: DataFrame) -> list[DataFrame]:
         view="view",
         evidence=[("process", "stay")],
     )
-    return [unsignalled, idle, tested(came, "C4")]
+    return [signalled, idle]
 
 
 def _untouched(tables: Tables, came: DataFrame) -> DataFrame:
@@ -148,7 +145,7 @@ def _busy(tables: Tables) -> tuple[DataFrame, DataFrame]:
     return of_groups, after.where(F.col("to_groups").isNull()).select(*keys).distinct()
 
 
-def stayed(tables: Tables, stays: DataFrame) -> list[DataFrame]:
+def stayed(tables: Tables, stays: DataFrame) -> DataFrame:
     """C4: no daemon change that took members away passed a client by while it stayed in one view."""
     ended = tables.lives.where(~is_client() & F.col("witness")).select(
         "run", F.col("process").alias("daemon"), F.lit(True).alias("daemon_rests")
@@ -175,11 +172,11 @@ def stayed(tables: Tables, stays: DataFrame) -> list[DataFrame]:
     homes = tables.lives.where(is_client()).select(
         "run", F.col("process").alias("member"), F.col("daemon").alias("home")
     )
-    lost = changes.withColumn("member", F.explode("members")).join(homes, ["run", "member"])
-    lost = lost.where(~F.array_contains("moved", F.col("home")))
-    violations = broken(
-        lost,
+    asked = each(changes, "members", "member").join(homes, ["run", "member"], "left")
+    return weighed(
+        asked,
         "C4",
+        ~F.array_contains("moved", F.col("home")),
         [
             F.col("process"),
             " stayed in ",
@@ -191,23 +188,21 @@ def stayed(tables: Tables, stays: DataFrame) -> list[DataFrame]:
             " without that of ",
             F.col("member"),
         ],
+        premises=F.col("is_first"),
         view="view",
         evidence=[("process", "stay")],
     )
-    return [violations, tested(changes, "C4")]
 
 
 def departures(tables: Tables, stays: DataFrame) -> list[DataFrame]:
     """C7."""
     gone = changed_by(stays.where(F.col("light") & (F.col("cause") == "disconnect")))
     witnesses = tables.lives.where(is_client() & F.col("witness")).select("run", F.col("process").alias("mover"))
-    single = gone.where(F.size("who") == 1).withColumn("mover", F.col("who")[0])
-    wrong = gone.where(F.size("who") != 1).unionByName(
-        single.join(witnesses, ["run", "mover"], "left_semi").drop("mover")
-    )
-    took = broken(
-        wrong,
+    gone = gone.withColumn("mover", F.when(F.size("who") == 1, F.array_min("who")))
+    took = weighed(
+        marked(gone, witnesses, ["run", "mover"]),
         "C7",
+        F.col("found") | (F.size("who") != 1),
         [
             "view ",
             F.col("view"),
@@ -227,10 +222,10 @@ def departures(tables: Tables, stays: DataFrame) -> list[DataFrame]:
         "run", F.col("process").alias("member"), F.col("departed_at")
     )
     some = resting.join(departed.select("run").distinct(), ["run"], "left_semi")
-    lingering = some.withColumn("member", F.explode("members")).join(departed, ["run", "member"])
-    lingers = broken(
-        lingering,
+    lingers = weighed(
+        each(some, "members", "member").join(departed, ["run", "member"], "left"),
         "C7",
+        F.col("departed_at").isNotNull(),
         [
             F.col("process"),
             " rests in ",
@@ -241,36 +236,38 @@ def departures(tables: Tables, stays: DataFrame) -> list[DataFrame]:
             F.col("member"),
             ", who departed",
         ],
+        premises=F.col("is_first"),
         view="view",
         evidence=[("process", "stay"), ("member", "departed_at")],
     )
-    return [took, lingers, tested(gone, "C7"), tested(some, "C7")]
+    return [took, lingers]
 
 
 def names(tables: Tables) -> list[DataFrame]:
     """C8."""
     lives = tables.lives.where(is_client())
     refused = lives.where("refused")
-    unclear = refused.where((F.col("rows") > 1) | (F.coalesce("first_cause", F.lit("")) == ""))
-    told = broken(
-        unclear,
+    told = weighed(
+        refused,
         "C8",
+        (F.col("rows") > 1) | (F.coalesce("first_cause", F.lit("")) == ""),
         [F.col("process"), " was refused without a reason, or went on nevertheless"],
         evidence=[("process", F.lit(0))],
     )
     number = life_number(F.col("process"))
     earlier = F.lag(F.struct("process", "witness")).over(ordered(["run", "level", "name", "daemon"], number))
     pairs = lives.where(~F.col("refused")).withColumn("earlier", earlier).where(F.col("earlier").isNotNull())
-    twice = broken(
-        pairs.where("earlier.witness"),
+    twice = weighed(
+        pairs,
         "C8",
+        F.col("earlier.witness"),
         [F.col("process"), " was let in, but ", F.col("earlier.process"), " of the same name never departed"],
         evidence=[("process", F.lit(0)), (F.col("earlier.process"), F.lit(0))],
     )
-    return [told, twice, tested(refused, "C8"), tested(pairs, "C8"), *_names_seen(tables)]
+    return [told, twice, _names_seen(tables)]
 
 
-def _names_seen(tables: Tables) -> list[DataFrame]:
+def _names_seen(tables: Tables) -> DataFrame:
     """No view holds two sessions of a name, and none comes back after a later one was seen."""
     seen = tables.stays.where(is_client()).select(*STAY, "view", F.explode("members").alias("member"))
     seen = seen.withColumn("life", life_name(F.col("member"))).withColumn("number", life_number(F.col("member")))
@@ -280,10 +277,10 @@ def _names_seen(tables: Tables) -> list[DataFrame]:
     newest = F.max("highest").over(before([*PROCESS, "life"], "stay"))
     once = once.withColumn("newest", newest)
     several = (F.col("newest") != F.col("highest")) | (F.col("sessions") > 1)
-    wrong = once.where((F.col("sessions") > 1) | (F.col("number") < F.col("newest")))
-    violations = broken(
-        wrong,
+    return weighed(
+        once,
         "C8",
+        (F.col("sessions") > 1) | (F.col("number") < F.col("newest")),
         [
             F.col("process"),
             " saw a second session of ",
@@ -293,7 +290,7 @@ def _names_seen(tables: Tables) -> list[DataFrame]:
             " of ",
             F.col("grp"),
         ],
+        premises=several,
         view="view",
         evidence=[("process", "stay")],
     )
-    return [violations, tested(once.where(several), "C8")]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.findings import broken, listed, tested, text, union
+from covey.analysis.findings import listed, text, union, weighed
 from covey.analysis.tables.build import ViewTables
 from covey.analysis.tables.columns import PROCESS, every, is_client, whole
 
@@ -38,9 +38,10 @@ def precision(calm: DataFrame) -> DataFrame:
     wrong = (
         F.col("last").isNull() | (F.col("last.members") != F.col("calm")) | (F.col("last.view") != F.col("first.view"))
     )
-    violations = broken(
-        judged.where(wrong),
+    return weighed(
+        judged,
         "S14",
+        wrong,
         [
             F.col("process"),
             " ended in ",
@@ -55,7 +56,6 @@ def precision(calm: DataFrame) -> DataFrame:
         view=F.col("last.view"),
         evidence=[("process", F.col("last.stay"))],
     )
-    return union([violations, tested(judged, "S14")])
 
 
 def rest(calm: DataFrame) -> DataFrame:
@@ -75,11 +75,11 @@ def rest(calm: DataFrame) -> DataFrame:
             )
         )
     )
-    violations = broken(
-        judged.where(wrong),
+    return weighed(
+        judged,
         "S15",
+        wrong,
         [F.col("process"), why],
         view=F.col("last.view"),
         evidence=[("process", F.col("last.stay"))],
     )
-    return union([violations, tested(judged, "S15")])

@@ -14,10 +14,10 @@ never came is missing, if receiver and sender went together through the views fr
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.findings import broken, tested, union
+from covey.analysis.findings import Text, union, weighed
 from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import CAUSAL, FIFO, PROCESS, RELIABLE, before, is_client, until
 
@@ -36,45 +36,50 @@ def fifo(tables: Tables, shares: DataFrame) -> DataFrame:
     later = before(SESSION, F.col("seq").desc(), F.col("message").desc())
     first_later = F.min(F.when(mark, F.struct("index", "message"))).over(later)
     rows = rows.withColumn("first_later", first_later)
-    late = rows.where(F.col("index") > F.col("first_later.index"))
     in_epoch = before([*SESSION, "epoch"], F.col("seq").desc(), F.col("message").desc())
     reach = F.max(F.when(mark & F.col("origin").isNotNull(), F.struct("nth", "message", "index"))).over(in_epoch)
     rows = rows.withColumn("reach", reach)
-    missing = rows.where(F.col("owed") & F.col("index").isNull() & (F.col("reach.nth") >= F.col("nth")))
-    return union(
-        [
-            _report(late, "M3", "first_later", "before"),
-            _report(missing, "M3", "reach", "without"),
-            tested(_with_earlier(tables, shares).where(mark), "M3"),
-        ]
+    late = F.coalesce(F.col("index") > F.col("first_later.index"), F.lit(False))
+    missing = F.col("owed") & F.col("index").isNull() & (F.col("reach.nth") >= F.col("nth"))
+    later_one = F.when(late, F.col("first_later")).otherwise(F.struct("reach.index", "reach.message"))
+    tests = mark & (F.col("seq") > F.col("first_seq"))
+    return _report(
+        _with_first(tables, rows.withColumn("later", later_one)),
+        "M3",
+        late | missing,
+        F.when(late, F.lit(" before ")).otherwise(F.lit(" without ")),
+        F.coalesce(tests, F.lit(False)).cast("int"),
     )
 
 
-def _report(rows: DataFrame, guarantee: str, later: str, what: str) -> DataFrame:
-    return broken(
+def _report(rows: DataFrame, guarantee: str, wrong: Column, what: Text, premises: Column | None = None) -> DataFrame:
+    """`later`: the message that came before or without an earlier one, and where."""
+    return weighed(
         rows,
         guarantee,
+        wrong,
         [
             F.col("process"),
             " delivered ",
-            F.col(f"{later}.message"),
-            f" {what} ",
+            F.col("later.message"),
+            what,
             F.col("message"),
             ", sent earlier in the same session",
         ],
+        premises=premises,
         message="message",
-        evidence=[("origin", F.col("send.index")), ("process", F.col(f"{later}.index")), ("process", "index")],
+        evidence=[("origin", F.col("send.index")), ("process", F.col("later.index")), ("process", "index")],
     )
 
 
-def _with_earlier(tables: Tables, shares: DataFrame) -> DataFrame:
-    """Those that have an earlier message in their session, whether delivered here or not."""
+def _with_first(tables: Tables, shares: DataFrame) -> DataFrame:
+    """With the first number of the session, whether that message was delivered here or not."""
     first = (
         tables.messages.where(F.col("strength") >= RELIABLE)
         .groupBy("run", "level", "sender")
         .agg(F.min("seq").alias("first_seq"))
     )
-    return shares.join(first, ["run", "level", "sender"]).where(F.col("seq") > F.col("first_seq"))
+    return shares.join(first, ["run", "level", "sender"], "left")
 
 
 def _with_epochs(tables: Tables, shares: DataFrame) -> DataFrame:
@@ -124,7 +129,7 @@ def mixing(shares: DataFrame) -> DataFrame:
     rows = shares.where(F.col("order_view").isNotNull())
     mark = F.col("index").isNotNull() & (F.col("strength") == FIFO)
     later = before([*SESSION, "order_view"], F.col("seq").desc(), F.col("message").desc())
-    rows = rows.withColumn("first_later", F.min(F.when(mark, F.struct("index", "message"))).over(later))
-    required = rows.where((F.col("strength") >= CAUSAL) & F.col("first_later").isNotNull())
-    wrong = required.where(F.col("index").isNull() | (F.col("index") > F.col("first_later.index")))
-    return union([_report(wrong, "M7", "first_later", "without, before it,"), tested(required, "M7")])
+    rows = rows.withColumn("later", F.min(F.when(mark, F.struct("index", "message"))).over(later))
+    required = rows.where((F.col("strength") >= CAUSAL) & F.col("later").isNotNull())
+    wrong = F.col("index").isNull() | (F.col("index") > F.col("later.index"))
+    return _report(required, "M7", wrong, " without, before it, ")

@@ -11,11 +11,10 @@ Not here:  those who rest together (cohorts.py).
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks.delivery import sent_in_stays
-from covey.analysis.findings import broken, tested, union
+from covey.analysis.findings import each, marked, tested, union, weighed
 from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import CAUSAL, MESSAGE, PROCESS, RELIABLE, STAY, is_client
 from covey.analysis.tables.traffic import ATTRIBUTES
@@ -25,61 +24,49 @@ def check(tables: Tables) -> DataFrame:
     return union([self_delivery(tables), termination(tables), client_termination(tables), handed_out(tables)])
 
 
-def _sends(tables: Tables) -> DataFrame:
-    """Level S: each message of some reliability, with the sender's stay."""
-    sends = tables.messages.where(~is_client() & F.col("send").isNotNull() & (F.col("strength") >= RELIABLE))
-    sends = sends.withColumn("process", F.col("origin")).withColumn("index", F.col("send.index"))
-    placed = tables.inside.where(~is_client() & F.col("stay").isNotNull()).drop("named")
-    return sends.join(placed, [*PROCESS, "index"]).join(tables.stays.select(*STAY, "view", "members", "is_last"), STAY)
-
-
 def self_delivery(tables: Tables) -> DataFrame:
     """S12."""
-    lives = tables.lives.select(*PROCESS, "witness")
-    at_daemons = _sends(tables).join(lives, PROCESS).where(~F.col("is_last") | F.col("witness"))
+    sends = tables.sent.where(F.col("strength") >= RELIABLE)
+    at_daemons = sends.where(~is_client() & (~F.col("is_last") | F.col("witness")))
     kept = tables.held.where(~is_client()).select(*STAY, "message").distinct()
-    columns = [*PROCESS, "grp", "message", "index", "strength", "view"]
-    lacking_there = at_daemons.join(kept, [*STAY, "message"], "left_anti").select(*columns)
-    sent = (
-        sent_in_stays(tables)
-        .where((F.col("strength") >= RELIABLE) & F.col("open"))
-        .join(lives.where("witness"), PROCESS)
-    )
-    at_clients = sent.groupBy(*PROCESS, "message", "index", "strength").agg(
-        F.min("grp").alias("grp"), F.min("view").alias("view")
+    columns = [*PROCESS, "grp", "message", "index", "strength", "view", "found"]
+    sent_there = marked(at_daemons, kept, [*STAY, "message"]).select(*columns)
+    at_clients = (
+        sends.where(is_client() & F.col("open") & F.col("witness"))
+        .groupBy(*PROCESS, "message", "index", "strength")
+        .agg(F.min("grp").alias("grp"), F.min("view").alias("view"))
     )
     has = tables.delivered.select(*PROCESS, "message")
-    lacking_here = at_clients.join(has, [*PROCESS, "message"], "left_anti").select(*columns)
+    sent_here = marked(at_clients, has, [*PROCESS, "message"]).select(*columns)
     labels = {"S12": F.lit(True), "M2": F.col("strength") == RELIABLE}
-    violations = broken(
-        lacking_there.unionByName(lacking_here),
+    return weighed(
+        sent_there.unionByName(sent_here),
         labels,
+        ~F.col("found"),
         [F.col("process"), " sent ", F.col("message"), " in ", F.col("view"), " and never delivered it there"],
         view="view",
         message="message",
         evidence=[("process", "index")],
     )
-    return union([violations, tested(at_daemons, labels), tested(at_clients, labels)])
 
 
 def termination(tables: Tables) -> DataFrame:
     """S13 between daemons: sender and members have come to rest."""
-    witnesses = tables.lives.where("witness").select(*PROCESS)
-    resting = _sends(tables).where("is_last").join(witnesses, PROCESS)
-    asked = resting.select(*MESSAGE, "origin", "send", "view", F.explode("members").alias("process")).join(
-        witnesses, PROCESS
+    resting = tables.sent.where(~is_client() & (F.col("strength") >= RELIABLE) & F.col("is_last") & F.col("witness"))
+    asked = each(
+        resting.select(*MESSAGE, F.col("process").alias("origin"), "index", "view", "members"), "members", "process"
     )
-    lacking = asked.join(tables.delivered.select(*PROCESS, "message"), [*PROCESS, "message"], "left_anti")
-    return union([_never(lacking), tested(resting, "S13")])
+    asked = marked(asked, tables.lives.where("witness"), PROCESS, "rests")
+    asked = marked(asked, tables.delivered, [*PROCESS, "message"])
+    return _never(asked, F.col("rests") & ~F.col("found"), F.col("is_first"))
 
 
 def client_termination(tables: Tables) -> DataFrame:
     """S13 between clients: the sender rests in the view of the send, and so do members that never left since."""
     rest = tables.memberships.where(F.col("open") & F.col("witness"))
-    sent = sent_in_stays(tables).where((F.col("strength") >= RELIABLE) & F.col("is_last") & F.col("open"))
+    sent = tables.sent.where(is_client() & (F.col("strength") >= RELIABLE) & F.col("is_last") & F.col("open"))
     sent = sent.join(rest.select(*PROCESS, "grp", "membership"), [*PROCESS, "grp", "membership"])
-    sent = sent.select(*MESSAGE, "grp", "view", "rank", "members")
-    asked = sent.withColumn("process", F.explode("members")).drop("members")
+    asked = sent.select(*MESSAGE, "grp", "view", "rank", F.explode("members").alias("process"))
     asked = asked.join(memberships_at(tables), ["run", "level", "process", "grp"]).where(
         F.col("begun") <= F.col("rank")
     )
@@ -87,19 +74,17 @@ def client_termination(tables: Tables) -> DataFrame:
     asked = asked.groupBy(*keys).agg(F.max_by(F.struct("membership", "open", "first"), "membership").alias("at"))
     asked = asked.where("at.open").select(*keys, "at.membership", "at.first")
     asked = asked.join(tables.messages.select(*MESSAGE, *ATTRIBUTES), MESSAGE)
-    lacking = asked.join(tables.delivered.select(*PROCESS, "message"), [*PROCESS, "message"], "left_anti")
+    asked = asked.withColumn("index", F.col("send.index"))
+    asked = marked(asked, tables.delivered, [*PROCESS, "message"])
+    asked = marked(asked, tables.owed, [*PROCESS, "grp", "membership", "message"], "is_owed")
     # An early message that passed before the join is not owed to who joined in that daemon view.
     early = (
         (F.col("strength") < CAUSAL)
         & F.col("first.change").isNotNull()
         & (F.col("order_view") == F.col("first.daemon_view"))
     )
-    owed = tables.owed.select(*PROCESS, "grp", "membership", "message")
-    excused = lacking.where(F.coalesce(early, F.lit(False))).join(
-        owed, [*PROCESS, "grp", "membership", "message"], "left_anti"
-    )
-    lacking = lacking.join(excused.select(*PROCESS, "grp", "message"), [*PROCESS, "grp", "message"], "left_anti")
-    return union([_never(lacking), tested(sent, "S13")])
+    excused = F.coalesce(early, F.lit(False)) & ~F.col("is_owed")
+    return union([_never(asked, ~F.col("found") & ~excused, F.lit(False)), tested(sent, "S13")])
 
 
 def memberships_at(tables: Tables) -> DataFrame:
@@ -108,10 +93,11 @@ def memberships_at(tables: Tables) -> DataFrame:
     return found.select(*PROCESS, "grp", "membership", "open", "first", F.col("first.rank").alias("begun"))
 
 
-def _never(lacking: DataFrame) -> DataFrame:
-    return broken(
-        lacking,
+def _never(asked: DataFrame, wrong: Column, premises: Column) -> DataFrame:
+    return weighed(
+        asked,
         "S13",
+        wrong,
         [
             F.col("origin"),
             " sent ",
@@ -122,9 +108,10 @@ def _never(lacking: DataFrame) -> DataFrame:
             F.col("process"),
             " never delivered that",
         ],
+        premises=premises,
         view="view",
         message="message",
-        evidence=[("origin", F.col("send.index"))],
+        evidence=[("origin", "index")],
     )
 
 
@@ -132,13 +119,12 @@ def handed_out(tables: Tables) -> DataFrame:
     """S13, M8, M9: what passed the daemon of a client at rest while it was in the group, the client has delivered."""
     rest = tables.memberships.where(F.col("open") & F.col("witness")).select(*PROCESS, "grp", "membership", "daemon")
     due = rest.join(tables.owed, [*PROCESS, "grp", "membership"])
-    due = due.join(tables.messages.select(*MESSAGE, *ATTRIBUTES), MESSAGE)
     due = due.join(tables.passed.select("run", "daemon", "place", "passed"), ["run", "daemon", "place"])
     labels = {"S13": F.lit(True), "M8": F.col("from_outside"), "M9": F.col("to_several")}
-    lacking = due.join(tables.delivered.select(*PROCESS, "message"), [*PROCESS, "message"], "left_anti")
-    violations = broken(
-        lacking,
+    return weighed(
+        marked(due, tables.delivered, [*PROCESS, "message"]),
         labels,
+        ~F.col("found"),
         [
             F.col("daemon"),
             " passed ",
@@ -152,6 +138,5 @@ def handed_out(tables: Tables) -> DataFrame:
             " never delivered that",
         ],
         message="message",
-        evidence=[("origin", F.col("send.index")), ("daemon", "passed")],
+        evidence=[("origin", "sent_at"), ("daemon", "passed")],
     )
-    return union([violations, tested(due, labels)])

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.checks.rest import memberships_at
-from covey.analysis.findings import broken, tested, union
+from covey.analysis.findings import marked, weighed
 from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import MESSAGE, PROCESS, SAFE, STAY, is_client
 from covey.analysis.tables.traffic import ATTRIBUTES
@@ -33,10 +33,10 @@ def check(tables: Tables) -> DataFrame:
     due = _at_daemons(tables, asked).unionByName(_at_clients(tables, asked))
     due = due.join(tables.messages.select(*MESSAGE, *ATTRIBUTES), MESSAGE)
     labels: dict[str, Column] = {"M6": F.lit(True), "M8": F.col("from_outside")}
-    lacking = due.join(tables.delivered.select(*PROCESS, "message"), [*PROCESS, "message"], "left_anti")
-    violations = broken(
-        lacking,
+    return weighed(
+        marked(due, tables.delivered, [*PROCESS, "message"]),
         labels,
+        ~F.col("found"),
         [
             F.col("by.process"),
             " delivered safe ",
@@ -51,7 +51,6 @@ def check(tables: Tables) -> DataFrame:
         message="message",
         evidence=[(F.col("by.process"), F.col("by.index"))],
     )
-    return union([violations, tested(due, labels)])
 
 
 COLUMNS = [*PROCESS, "grp", "message", "view", "by", "deliverers"]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.findings import broken, listed, tested, text, union
+from covey.analysis.findings import broken, listed, text, union, weighed
 from covey.analysis.tables.build import Tables, ViewTables
 from covey.analysis.tables.columns import PROCESS, is_client, ordered, whole
 
@@ -48,15 +48,15 @@ def signals_in_view(tables: ViewTables) -> DataFrame:
     gone = is_client() & F.coalesce(F.col("index") > F.col("departed_at"), F.lit(False))
     lost = (F.col("event") == "transitional") & F.col("current").isNull()
     # At level S a leave is nothing, and whether a signal is in a view is asked of its row's view too.
-    wrong = marks.where(~F.col("view").eqNullSafe(F.col("current")) | lost | gone)
-    misnamed = broken(
-        wrong,
+    return weighed(
+        marks,
         "S1",
+        ~F.col("view").eqNullSafe(F.col("current")) | lost | gone,
         [F.col("event"), " names view ", text("view"), ", but happened in ", text("current")],
+        premises=F.col("event") == "transitional",
         view="current",
         evidence=[("process", "index")],
     )
-    return union([misnamed, tested(marks.where(F.col("event") == "transitional"), "S1")])
 
 
 def messages_in_view(tables: Tables) -> DataFrame:
@@ -79,9 +79,10 @@ def messages_in_view(tables: Tables) -> DataFrame:
     nowhere = (~is_client() | F.col("is_delivery")) & (F.coalesce("in_views", F.lit(0)) == 0)
     uneven = is_client() & (F.size("groups") != F.size("views"))
     wrong = addressed & (~F.coalesce("matches", F.lit(False)) | nowhere | uneven)
-    violations = broken(
-        found.where(gone | wrong),
+    return weighed(
+        found,
         "S1",
+        gone | wrong,
         [
             F.col("event"),
             " of ",
@@ -91,23 +92,22 @@ def messages_in_view(tables: Tables) -> DataFrame:
             ", but happened in ",
             text("currents"),
         ],
+        premises=addressed,
         message="message",
         evidence=[("process", "index")],
     )
-    return union([violations, tested(found.where(addressed), "S1")])
 
 
 def self_inclusion(tables: ViewTables) -> DataFrame:
     """S2."""
-    wrong = tables.stays.where(~F.array_contains("members", F.col("process")))
-    violations = broken(
-        wrong,
+    return weighed(
+        tables.stays,
         "S2",
+        ~F.array_contains("members", F.col("process")),
         [F.col("process"), " installed ", F.col("view"), " of ", listed("members"), " without itself"],
         view="view",
         evidence=[("process", "stay")],
     )
-    return union([violations, tested(tables.stays, "S2")])
 
 
 def monotonicity(tables: ViewTables) -> DataFrame:
@@ -115,10 +115,10 @@ def monotonicity(tables: ViewTables) -> DataFrame:
     order = ordered([*PROCESS, "grp"], "stay")
     earlier = F.lag(F.struct("stay", "view", "rank")).over(order)
     pairs = tables.stays.withColumn("earlier", earlier).where(F.col("earlier").isNotNull())
-    wrong = pairs.where(F.col("rank") <= F.col("earlier.rank"))
-    violations = broken(
-        wrong,
+    return weighed(
+        pairs,
         "S3",
+        F.col("rank") <= F.col("earlier.rank"),
         [
             F.col("process"),
             " installed ",
@@ -133,7 +133,6 @@ def monotonicity(tables: ViewTables) -> DataFrame:
         view="view",
         evidence=[("process", F.col("earlier.stay")), ("process", "stay")],
     )
-    return union([violations, tested(pairs, "S3")])
 
 
 def agreement(tables: ViewTables) -> DataFrame:
@@ -142,10 +141,10 @@ def agreement(tables: ViewTables) -> DataFrame:
     pairs = tables.stays.withColumn("first", first)
     pairs = pairs.where(F.struct("process", "stay") != F.struct("first.process", "first.stay"))
     labels = {"S4": F.lit(True), "C3": is_client()}
-    wrong = pairs.where((F.col("members") != F.col("first.members")) | (F.col("rank") != F.col("first.rank")))
-    violations = broken(
-        wrong,
+    return weighed(
+        pairs,
         labels,
+        (F.col("members") != F.col("first.members")) | (F.col("rank") != F.col("first.rank")),
         [
             "view ",
             F.col("view"),
@@ -165,16 +164,14 @@ def agreement(tables: ViewTables) -> DataFrame:
         view="view",
         evidence=[("process", "stay"), (F.col("first.process"), F.col("first.stay"))],
     )
-    return union([violations, tested(pairs, labels)])
 
 
 def transitional_set(tables: ViewTables) -> DataFrame:
     """S5."""
-    stays = _with_company(tables)
-    alone = stays.where(F.col("previous").isNull() & (F.col("transitional") != F.array("process")))
-    no_view = broken(
-        alone,
+    alone = weighed(
+        tables.stays,
         "S5",
+        F.col("previous").isNull() & (F.col("transitional") != F.array("process")),
         [
             F.col("process"),
             " came to ",
@@ -186,18 +183,38 @@ def transitional_set(tables: ViewTables) -> DataFrame:
         view="view",
         evidence=[("process", "stay")],
     )
-    comers = stays.where(F.col("previous").isNotNull())
+    return union([alone, _wrong_sets(_with_company(tables).where(F.col("previous").isNotNull()))])
+
+
+def _wrong_sets(comers: DataFrame) -> DataFrame:
     of_both = F.array_intersect("members", F.col("previous.members"))
-    return union(
+    comers = comers.withColumn("strangers", _strangers())
+    cases = {
+        "holds, but not in the members of both views,": F.array_except("transitional", of_both),
+        "is wrong about": F.col("strangers"),
+        "is not the set of the others who came along:": F.when(F.size("strangers") == 0, _unlike_first()),
+    }
+    each_case = F.array(*(F.struct(F.lit(what).alias("what"), who.alias("who")) for what, who in cases.items()))
+    wrong = comers.withColumn("case", F.explode(each_case)).where(F.size("case.who") > 0)
+    return broken(
+        wrong,
+        "S5",
         [
-            no_view,
-            _wrong_set(comers, F.array_except("transitional", of_both), "holds, but not in the members of both views,"),
-            _wrong_set(comers, _strangers(), "is wrong about"),
-            _wrong_set(
-                comers.where(F.size(_strangers()) == 0), _unlike_first(), "is not the set of the others who came along:"
-            ),
-            tested(tables.stays, "S5"),
-        ]
+            "the transitional set ",
+            listed("transitional"),
+            " of ",
+            F.col("view"),
+            " at ",
+            F.col("process"),
+            ", coming from ",
+            F.col("previous.view"),
+            ", ",
+            F.col("case.what"),
+            " ",
+            listed("case.who"),
+        ],
+        view="view",
+        evidence=[("process", "stay")],
     )
 
 
@@ -206,8 +223,7 @@ def _with_company(tables: ViewTables) -> DataFrame:
     daemons = tables.daemon_views.select(
         "run", "daemon", F.col("view").alias("daemon_view"), F.col("previous.view").alias("came_from")
     )
-    lives = tables.lives.select(*PROCESS, "daemon")
-    stays = tables.stays.join(lives, PROCESS).join(daemons, ["run", "daemon", "daemon_view"], "left")
+    stays = tables.stays.join(daemons, ["run", "daemon", "daemon_view"], "left")
     unknown = F.concat(F.lit("unknown at "), F.col("process"))
     stays = stays.withColumn(
         "together",
@@ -235,27 +251,3 @@ def _strangers() -> Column:
 def _unlike_first() -> Column:
     differs = F.col("transitional") != F.col("first_set")
     return F.when(differs, F.col("first_set")).otherwise(F.array().cast("array<string>"))
-
-
-def _wrong_set(stays: DataFrame, who: Column, what: str) -> DataFrame:
-    wrong = stays.withColumn("who", who).where(F.size("who") > 0)
-    return broken(
-        wrong,
-        "S5",
-        [
-            "the transitional set ",
-            listed("transitional"),
-            " of ",
-            F.col("view"),
-            " at ",
-            F.col("process"),
-            ", coming from ",
-            F.col("previous.view"),
-            ", ",
-            what,
-            " ",
-            listed("who"),
-        ],
-        view="view",
-        evidence=[("process", "stay")],
-    )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.tables import lives, owed, stays, traffic
+from covey.analysis.tables import cohorts, lives, owed, stays, traffic
 
 Keep = Callable[[str, DataFrame], DataFrame]
 """Stores a table under a name, and gives it back as stored."""
@@ -47,6 +47,10 @@ class Tables(ViewTables):
     # Of clients.
     memberships: DataFrame
     owed: DataFrame
+    # Of both: each message in each stay of its sender that its send falls into.
+    sent: DataFrame
+    # Of both: who moves or rests together.
+    cohorts: DataFrame
     # Of both: each process with what it delivered and what concerns it.
     shares: DataFrame
 
@@ -55,7 +59,7 @@ def build_views(trace: DataFrame, keep: Keep) -> ViewTables:
     rows = trace.where(F.col("level").isin("S", "C")).withColumn("grp", F.coalesce("group", F.lit("")))
     each_life = keep("lives", lives.lives_of(rows))
     marks = keep("marks", stays.marks_of(rows))
-    each_stay = keep("stays", stays.stays_of(marks))
+    each_stay = keep("stays", stays.stays_of(marks, each_life))
     return ViewTables(rows, each_life, marks, each_stay, keep("daemon_views", owed.daemon_views_of(each_stay)))
 
 
@@ -76,7 +80,9 @@ def build(trace: DataFrame, keep: Keep) -> Tables:
     held = keep("held", traffic.held_of(deliveries, inside, each_stay))
     passed = keep("passed", owed.passed_of(deliveries, held))
     itineraries = keep("itineraries", owed.itineraries_of(rows, each_life, daemon_views))
-    memberships = keep("memberships", owed.memberships_of(each_stay, each_life, itineraries))
+    sent = keep("sent", traffic.sent_of(messages, inside, each_stay))
+    memberships = keep("memberships", owed.memberships_of(each_stay, itineraries))
+    each_cohort = keep("cohorts", cohorts.cohorts_of(each_stay, memberships))
     each_owed = keep("owed", owed.owed_of(memberships, itineraries, messages, passed))
     shares = keep("shares", owed.shares_of(messages, delivered, each_stay, each_owed))
     return Tables(
@@ -93,6 +99,8 @@ def build(trace: DataFrame, keep: Keep) -> Tables:
         held=held,
         passed=passed,
         memberships=memberships,
+        sent=sent,
+        cohorts=each_cohort,
         owed=each_owed,
         shares=shares,
     )

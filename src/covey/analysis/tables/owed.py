@@ -18,13 +18,16 @@ from pyspark.sql import functions as F
 from covey.analysis.tables.columns import CAUSAL, MESSAGE, PROCESS, RELIABLE, is_client, ordered
 from covey.analysis.tables.traffic import ATTRIBUTES
 
+OWED = ("strength", "from_outside", "to_several", "place", "origin", "sent_at")
+"""What is known of a message that is owed."""
+
 
 def daemon_views_of(stays: DataFrame) -> DataFrame:
     """Level S: run, daemon, view, nth, with what the stay was. A view that a daemon came to twice counts once."""
     found = stays.where(~is_client()).withColumn("again", F.row_number().over(ordered([*PROCESS, "view"], "stay")))
-    found = found.where(F.col("again") == 1).withColumnRenamed("process", "daemon")
+    found = found.where(F.col("again") == 1).drop("daemon").withColumnRenamed("process", "daemon")
     nth = F.row_number().over(ordered(["run", "daemon"], "stay"))
-    return found.withColumn("nth", nth).drop("level", "grp", "again")
+    return found.withColumn("nth", nth).drop("level", "grp", "again", "witness")
 
 
 def passed_of(deliveries: DataFrame, held: DataFrame) -> DataFrame:
@@ -63,7 +66,7 @@ def itineraries_of(rows: DataFrame, lives: DataFrame, daemon_views: DataFrame) -
     return by_daemon.select("run", "process", "daemon_view", "nth").unionByName(seen)
 
 
-def memberships_of(stays: DataFrame, lives: DataFrame, itineraries: DataFrame) -> DataFrame:
+def memberships_of(stays: DataFrame, itineraries: DataFrame) -> DataFrame:
     """Level C: run, process, group, membership, with its first view, where it was left, and its daemon views' range."""
     last = stays.where(is_client() & F.col("is_last"))
     ones = last.select(
@@ -80,8 +83,9 @@ def memberships_of(stays: DataFrame, lives: DataFrame, itineraries: DataFrame) -
         "left",
         "open",
         "closed_by",
+        "daemon",
+        "witness",
     )
-    ones = ones.join(lives.select(*PROCESS, "daemon", "witness", "departed"), PROCESS)
     first = itineraries.select(
         "run", "process", F.col("daemon_view").alias("from_view"), F.col("nth").alias("from_nth")
     )
@@ -98,7 +102,8 @@ def owed_of(memberships: DataFrame, itineraries: DataFrame, messages: DataFrame,
         F.col("order_view").alias("daemon_view"),
         "message",
         "place",
-        *(name for name in ATTRIBUTES if name not in ("place", "groups")),
+        F.col("send.index").alias("sent_at"),
+        *(name for name in OWED if name not in ("place", "sent_at")),
     )
     ones = memberships.where(F.col("from_nth").isNotNull()).select(
         "run", "process", "grp", "membership", "daemon", "from_view", "from_nth", "to_view", "to_nth", "first", "left"
@@ -110,7 +115,7 @@ def owed_of(memberships: DataFrame, itineraries: DataFrame, messages: DataFrame,
     pairs = pairs.join(in_groups, ["run", "grp", "daemon_view"])
     return (
         _after_join(_before_leave(pairs), passed)
-        .select("run", F.lit("C").alias("level"), "process", "grp", "membership", "message")
+        .select("run", F.lit("C").alias("level"), "process", "grp", "membership", "message", *OWED)
         .distinct()
     )
 

@@ -43,10 +43,12 @@ def marks_of(rows: DataFrame) -> DataFrame:
     return marks.withColumn("current", current).drop("last")
 
 
-def stays_of(marks: DataFrame) -> DataFrame:
+def stays_of(marks: DataFrame, lives: DataFrame) -> DataFrame:
     stays = _chained(marks.where(F.col("kind") != "signal")).join(_signals(marks), [*GROUP, "stay"], "left")
     stays = stays.withColumn("signals", F.coalesce("signals", F.lit(0)))
-    return _with_spans(_with_memberships(stays))
+    signals_before = F.when(F.col("came"), F.lag("signals").over(ordered(GROUP, "stay")))
+    stays = _with_spans(_with_memberships(stays.withColumn("signals_before", signals_before)))
+    return stays.join(lives.select(*PROCESS, "daemon", "witness"), PROCESS)
 
 
 def _chained(marks: DataFrame) -> DataFrame:

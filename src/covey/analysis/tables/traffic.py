@@ -30,6 +30,8 @@ from covey.analysis.tables.columns import (
     until,
 )
 
+SEND = ("process", "index", "view", "step", "time_ns")
+"""What is remembered of a send, wherever its message goes."""
 CONTENT = ("digest", "size", "service", "sender", "session_seq", "count")
 
 
@@ -82,36 +84,25 @@ def inside_of(traffic: DataFrame, marks: DataFrame) -> DataFrame:
 def messages_of(traffic: DataFrame, inside: DataFrame) -> DataFrame:
     order = F.struct("process", "index")
     sent, delivered = F.col("is_send"), F.col("is_delivery")
-    said = F.struct(
-        "process",
-        "index",
-        "view",
-        "groups",
-        "step",
-        "time_ns",
-        "strength",
-        "key",
-        *CONTENT,
-        *ORDER,
-    )
+    said = F.struct(*SEND, "groups", "strength", "key", *CONTENT, *ORDER)
     found = (
         traffic.where(sent | delivered)
         .groupBy(*MESSAGE)
         .agg(
-            F.min_by(F.when(sent, said), F.when(sent, order)).alias("send"),
+            F.min_by(F.when(sent, said), F.when(sent, order)).alias("said"),
             F.min_by(F.when(delivered, said), F.when(delivered, order)).alias("told"),
             _placed(delivered & F.col("key").isNotNull(), order).alias("placed"),
             F.count_if(sent).alias("sends"),
         )
     )
-    base = F.coalesce("send", "told")
-    found = found.withColumn("base", base)
+    found = found.withColumn("base", F.coalesce("said", "told"))
     ordered_by = F.when(is_client() & F.col("base.key").isNull(), F.col("placed")).otherwise(
         F.struct(F.col("base.order_view").alias("order_view"), F.col("base.key").alias("key"))
     )
     messages = found.withColumn("by", ordered_by).select(
         *MESSAGE,
-        "send",
+        "said",
+        F.when(F.col("said").isNotNull(), F.struct(*(f"said.{name}" for name in SEND))).alias("send"),
         "sends",
         F.coalesce("base.sender", F.lit("")).alias("sender"),
         F.coalesce("base.session_seq", F.lit(0)).alias("seq"),
@@ -119,7 +110,7 @@ def messages_of(traffic: DataFrame, inside: DataFrame) -> DataFrame:
         F.col("by.order_view").alias("order_view"),
         F.col("by.key").alias("key"),
         F.col("base.groups").alias("groups"),
-        F.col("send.process").alias("origin"),
+        F.col("said.process").alias("origin"),
     )
     return _classified(messages, inside)
 
@@ -161,6 +152,21 @@ ATTRIBUTES = (
 )
 
 
+DELIVERY = (
+    "event",
+    "step",
+    "time_ns",
+    "order_stamp",
+    "row_strength",
+    "row_key",
+    "row_order_view",
+    "row_sender",
+    "differing",
+    "nth",
+)
+"""What is remembered of a delivery beside its message: what its row says, and in what that differs from the send."""
+
+
 def deliveries_of(traffic: DataFrame, messages: DataFrame) -> DataFrame:
     """Each delivery with what its message is, and the how-manieth delivery of it this is at this process."""
     rows = traffic.where(F.col("is_delivery")).withColumnsRenamed(
@@ -173,8 +179,24 @@ def deliveries_of(traffic: DataFrame, messages: DataFrame) -> DataFrame:
             "view": "row_view",
         }
     )
-    found = rows.join(messages.select(*MESSAGE, *ATTRIBUTES), MESSAGE)
-    return found.withColumn("nth", F.row_number().over(ordered([*MESSAGE, "process"], "index")))
+    found = rows.join(messages.select(*MESSAGE, *ATTRIBUTES, "said"), MESSAGE)
+    differing = F.array_compact(
+        F.array(*(F.when(_differs(name), F.lit(name)) for name in (*CONTENT, *ORDER, "groups")))
+    )
+    found = found.withColumn("differing", differing)
+    found = found.withColumn("nth", F.row_number().over(ordered([*MESSAGE, "process"], "index")))
+    return found.select(*PROCESS, "message", "index", *ATTRIBUTES, *DELIVERY)
+
+
+def _differs(column: str) -> Column:
+    """At S a null on either side says nothing; at C only a discard, which does not know the content, may have one."""
+    here = F.col({"sender": "row_sender", "groups": "row_groups", "order_view": "row_order_view"}.get(column, column))
+    there = F.col(f"said.{column}")
+    at_clients = ~here.eqNullSafe(there) & ~(here.isNull() & (F.col("event") == "discard"))
+    at_daemons = F.coalesce(here != there, F.lit(False))
+    if column in ORDER:
+        return ~is_client() & at_daemons
+    return is_client() & at_clients if column == "groups" else F.when(is_client(), at_clients).otherwise(at_daemons)
 
 
 def delivered_of(deliveries: DataFrame) -> DataFrame:
@@ -182,10 +204,21 @@ def delivered_of(deliveries: DataFrame) -> DataFrame:
     return deliveries.where(F.col("nth") == 1).select(*PROCESS, "message", "index", *ATTRIBUTES)
 
 
+def sent_of(messages: DataFrame, inside: DataFrame, stays: DataFrame) -> DataFrame:
+    """Each message that was sent, in each stay of its sender that the send falls into: at level C one a group."""
+    sends = messages.where(F.col("send").isNotNull()).select(
+        *MESSAGE, F.col("origin").alias("process"), F.col("send.index").alias("index"), "strength"
+    )
+    placed = inside.where(F.col("stay").isNotNull()).drop("named")
+    there = stays.select(*STAY, "view", "rank", "members", "span", "membership", "open", "is_last", "witness")
+    return sends.join(placed, [*PROCESS, "index"]).join(there, STAY)
+
+
 def held_of(deliveries: DataFrame, inside: DataFrame, stays: DataFrame) -> DataFrame:
     """What was delivered in each stay: each message once, with the side or sides of the signal."""
-    rows = deliveries.join(inside.where(F.col("stay").isNotNull()), [*PROCESS, "index"])
-    rows = rows.join(stays.select(*STAY, "signal", "view", "rank", "span", "membership"), STAY)
+    rows = deliveries.select(*PROCESS, "message", "index", *ATTRIBUTES, "row_key", "row_order_view")
+    rows = rows.join(inside.where(F.col("stay").isNotNull()).drop("named"), [*PROCESS, "index"])
+    rows = rows.join(stays.select(*STAY, "signal", "view", "rank", "span", "membership", "daemon"), STAY)
     after = F.coalesce(F.col("signal") < F.col("index"), F.lit(False))
     return rows.withColumn("after", after)
 
