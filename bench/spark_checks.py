@@ -84,7 +84,7 @@ def with_duckdb(directory: Path, memory: str) -> dict[str, object]:
 
 PER_STAY = """
 with messages as (
-  select run, process, "index" as at, event = 'send' as sent, view, sender, session_seq, service,
+  select run, process, "index" as moment, event = 'send' as sent, view, sender, session_seq, service,
          struct_pack(stamp := order_stamp, site := order_site, place := order_index) as key,
          hash(message, digest, size, service, sender, session_seq, "count", order_view, order_stamp, order_site) as one,
          hash(order_site, order_stamp, order_view, "count", session_seq, sender, service, size, digest, message) as two,
@@ -94,8 +94,8 @@ with messages as (
   select *, max(case when agreed and not sent then key end) over before as top_agreed, max(key) over before as top_all,
          max(case when not sent and service <> 'reliable' then session_seq end) over session as top_seq
   from messages
-  window before as (partition by run, process order by at rows between unbounded preceding and 1 preceding),
-         session as (partition by run, process, sender order by at rows between unbounded preceding and 1 preceding)
+  window before as (partition by run, process order by moment rows between unbounded preceding and 1 preceding),
+         session as (partition by run, process, sender order by moment rows between unbounded preceding and 1 preceding)
 ), stays as (
   select run, process, view,
          bool_or(coalesce(case when sent then key <= top_all else key <= top_agreed or session_seq <= top_seq end,
