@@ -76,8 +76,17 @@ def broken(
     evidence: Sequence[tuple[str | Column, str | Column]] = (),
 ) -> DataFrame:
     """Each row breaks a promise, and how often that was put to the test is counted elsewhere."""
-    about = {"process": process, "view": view, "message": message, "evidence": evidence}
-    return weighed(rows, guarantee, F.lit(True), detail, premises=F.lit(False), **about)  # type: ignore[arg-type]
+    return weighed(
+        rows,
+        guarantee,
+        F.lit(True),
+        detail,
+        premises=F.lit(False),
+        process=process,
+        view=view,
+        message=message,
+        evidence=evidence,
+    )
 
 
 def tested(rows: DataFrame, guarantee: Guarantee) -> DataFrame:

@@ -4,9 +4,9 @@ In:        a Spark session, a directory, and whether the trace is small.
 Out:       `keep`, which stores a table under a name and gives it back as stored.
 Not here:  which tables there are (tables/), what is concluded from them (checks/).
 
-A small trace costs nothing but plans and jobs. So all its rows stay in one partition: then no join or window moves any,
-a query has few stages, and several can be planned at the same time. Code is not generated, since compiling it takes
-longer than the work, and the optimiser is spared the rules that grow fastest with the plan.
+A small trace costs nothing but plans and jobs. So all its rows stay in one partition: then little is moved, a query has
+few stages, and several can be planned at the same time. Code is not generated, since compiling it takes longer than the
+work, and the optimiser is spared the rules that grow fastest with the plan.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ class Hearing:
             wanted = max(base, self.settings.alive_interval_ms * 1_000 + peer.age_us + 4 * peer.age_deviation_us)
         if patience is not None:
             wanted *= patience.growth
-        return base if wanted == base else min(wanted, base * self.settings.peer_timeout_growth_max)
+        return min(wanted, base * self.settings.peer_timeout_growth_max)
 
     def decay(self, now_us: int) -> None:
         """Patience shrinks again, one step for each quiet period."""
