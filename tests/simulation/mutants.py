@@ -271,7 +271,7 @@ def _announce_despite_gap(right: Any) -> Any:
 def _heard_is_enough(right: Any) -> Any:
     def two_way(self: Hearing, rank: int, now_us: int) -> bool:
         peer = self.peers.get(rank)
-        return peer is not None and now_us - peer.heard_us <= self._timeout_us(rank)
+        return peer is not None and now_us - peer.heard_us <= peer.timeout_us
 
     return two_way
 

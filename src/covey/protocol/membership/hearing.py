@@ -9,7 +9,7 @@ and comes back in the same life was suspected falsely: its timeout doubles, and 
 follows how long numbers take to come back, within stated bounds.
 
 Invariants: H1 a peer is somebody else, in the life of its last word; H2 an echo is of a number sent before it was
-heard; H3 patience stays within its bounds.
+heard; H3 patience, and the timeout of each peer, stay within their bounds.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class Peer:
     # How old our numbers are when they come back: mean and mean deviation, smoothed. Includes the peer's own pace.
     age_us: int = 0
     age_deviation_us: int = 0
+    # How long it may be silent. Asked for at every turn, and so kept.
+    timeout_us: int = 0
 
     def note_age(self, age_us: int) -> None:
         if not self.age_us:
@@ -88,7 +90,7 @@ class Hearing:
         return tuple(
             Heard(rank, peer.life.boot, peer.alive.number, self.two_way(rank, now_us))
             for rank, peer in sorted(self.peers.items())
-            if now_us - peer.heard_us <= self._timeout_us(rank)
+            if now_us - peer.heard_us <= peer.timeout_us
         )
 
     # --- others' ALIVEs
@@ -108,6 +110,7 @@ class Hearing:
         peer.two_way_ranks = frozenset(entry.rank for entry in alive.heard if entry.two_way)
         self._note_echo(peer, alive, now_us)
         self._forgive(sender, now_us)
+        self._set_timeout(peer)
         return news
 
     def is_stale(self, sender: Life, alive: Alive, now_us: int) -> bool:
@@ -116,7 +119,7 @@ class Hearing:
         So a word that nobody said, with a number above all others, shuts its supposed sender out for one timeout only.
         """
         peer = self.peers.get(sender.rank)
-        if peer is None or now_us - peer.heard_us > self._timeout_us(sender.rank):
+        if peer is None or now_us - peer.heard_us > peer.timeout_us:
             return False
         if peer.life != sender:
             return sender.boot < peer.life.boot
@@ -126,7 +129,7 @@ class Hearing:
         """A stray or forged word must not displace a life that we hear both ways: the new one echoes a number first."""
         if not self.two_way(sender.rank, now_us):
             return False
-        oldest = now_us - self._timeout_us(sender.rank)
+        oldest = now_us - self.peers[sender.rank].timeout_us
         recent = [number for number, at in self._sent if at >= oldest]
         return not any(
             entry.rank == self.me.rank and entry.boot == self.me.boot and entry.number in recent
@@ -147,13 +150,13 @@ class Hearing:
         peer = self.peers.get(rank)
         if peer is None or peer.gone is not None:
             return False
-        timeout = self._timeout_us(rank)
-        return now_us - peer.heard_us <= timeout and now_us - peer.echoed_us <= timeout
+        oldest = now_us - peer.timeout_us
+        return peer.heard_us >= oldest and peer.echoed_us >= oldest
 
     def is_one_way(self, rank: int, now_us: int) -> bool:
         """Whether we clearly hear a peer that does not hear us: it spoke within half the timeout."""
         peer = self.peers.get(rank)
-        return peer is not None and now_us - peer.heard_us <= self._timeout_us(rank) // 2
+        return peer is not None and now_us - peer.heard_us <= peer.timeout_us // 2
 
     def neighbours(self, now_us: int) -> dict[int, frozenset[int]]:
         """Whom each daemon says it hears both ways; of those we do not hear both ways ourselves, nobody."""
@@ -169,7 +172,7 @@ class Hearing:
                 "boot": peer.life.boot,
                 "two_way": self.two_way(rank, now_us),
                 "silent_ms": (now_us - peer.heard_us) // 1_000,
-                "timeout_ms": self._timeout_us(rank) // 1_000,
+                "timeout_ms": peer.timeout_us // 1_000,
                 "gone": peer.gone.value if peer.gone else None,
             }
             for rank, peer in sorted(self.peers.items())
@@ -197,23 +200,25 @@ class Hearing:
             patience.grown_us = now_us
         patience.suspected = None
 
-    def _timeout_us(self, rank: int) -> int:
+    def _set_timeout(self, peer: Peer) -> None:
         """At least the configured time; more on slow links and after false alarms; at most `growth_max` times it."""
         base = self.settings.peer_timeout_ms * 1_000
-        peer, patience = self.peers.get(rank), self._patience.get(rank)
+        patience = self._patience.get(peer.life.rank)
         wanted = base
-        if peer is not None and peer.age_us:
+        if peer.age_us:
             wanted = max(base, self.settings.alive_interval_ms * 1_000 + peer.age_us + 4 * peer.age_deviation_us)
         if patience is not None:
             wanted *= patience.growth
-        return min(wanted, base * self.settings.peer_timeout_growth_max)
+        peer.timeout_us = min(wanted, base * self.settings.peer_timeout_growth_max)
 
     def decay(self, now_us: int) -> None:
         """Patience shrinks again, one step for each quiet period."""
-        for patience in self._patience.values():
+        for rank, patience in self._patience.items():
             if patience.growth > 1 and now_us - patience.grown_us >= self.settings.suspicion_decay_ms * 1_000:
                 patience.growth //= 2
                 patience.grown_us = now_us
+                if rank in self.peers:
+                    self._set_timeout(self.peers[rank])
 
     def check(self) -> None:
         settings = self.settings
@@ -221,5 +226,5 @@ class Hearing:
         for rank, peer in self.peers.items():
             assert rank == peer.life.rank != self.me.rank, "H1"
             assert peer.echoed_us <= peer.heard_us, "H2"
-            assert settings.peer_timeout_ms * 1_000 <= self._timeout_us(rank) <= longest_us, "H3"
+            assert settings.peer_timeout_ms * 1_000 <= peer.timeout_us <= longest_us, "H3"
         assert all(1 <= one.growth <= settings.peer_timeout_growth_max for one in self._patience.values()), "H3"

@@ -383,9 +383,17 @@ class Machine:
     def _may_merge(self, now_us: int) -> bool:
         if now_us - self._installed_us < self.kit.settings.hold_down_ms * 1_000:
             return False
-        if len(self.hearing.peers) < len(self.members):
-            return False  # Nobody but members has ever been heard.
+        if not self._has_strangers(now_us):
+            return False
         return len(to_propose(self.hearing, self.members, (), now_us)) > len(self.members)
+
+    def _has_strangers(self, now_us: int) -> bool:
+        """Cheap, and necessary for a merge: somebody is two-way with us who is no member."""
+        peers = self.hearing.peers
+        if len(peers) < len(self.members):
+            return False
+        ranks = {life.rank for life in self.members}
+        return any(rank not in ranks and self.hearing.two_way(rank, now_us) for rank in peers)
 
     def on_segment_deadline(self, now_us: int) -> list[Effect]:
         clique = free_clique(self.hearing, self._excluded, now_us)
