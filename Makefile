@@ -21,9 +21,7 @@ help: ## Show this list
 
 demo: $(SPARK_READY) ## Watch replicas survive a partition and crashes, and check every promise
 	@rm -rf build/demo && mkdir -p build
-	@$(BIN)/covey demo --keep build/demo
-	@echo "The same trace once more, with Spark:"
-	@$(BIN)/covey trace check build/demo/trace
+	@$(BIN)/covey demo --keep build/demo --spark
 
 test: $(DEV_READY) ## Run every test
 	$(BIN)/pytest -n 2 --dist worksteal -m "not spark"

@@ -5,8 +5,9 @@ Out:       `keep`, which stores a table under a name and gives it back as stored
 Not here:  which tables there are (tables/), what is concluded from them (checks/).
 
 A small trace costs nothing but plans and jobs. So all its rows stay in one partition: then little is moved, a query has
-few stages, and several can be planned at the same time. Code is not generated, since compiling it takes longer than the
-work, and the optimiser is spared the rules that grow fastest with the plan.
+few stages, and several can be planned at the same time. Its tables stay in memory: for each one stored in a file,
+Hadoop would start a dozen processes that set permissions. Code is not generated, since compiling it takes longer than
+the work, and the optimiser is spared the rules that grow fastest with the plan.
 """
 
 from __future__ import annotations
@@ -89,11 +90,12 @@ def workshop(spark: SparkSession, work: str | None, *, small: bool, progress: Pr
 
     def keep(name: str, frame: DataFrame) -> DataFrame:
         progress(name)
+        if small:
+            return frame.coalesce(1).localCheckpoint()
         path = f"{directory}/{name}"
-        (frame.coalesce(1) if small else frame).write.mode("overwrite").parquet(path)
+        frame.write.mode("overwrite").parquet(path)
         # Without the schema, Spark would look for it in the files: one more job.
-        stored = spark.read.schema(frame.schema).parquet(path)
-        return stored.coalesce(1) if small else stored
+        return spark.read.schema(frame.schema).parquet(path)
 
     with _directory(work) as directory, _settings(spark, SMALL_SETTINGS if small else {}):
         yield keep

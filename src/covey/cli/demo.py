@@ -3,16 +3,18 @@
 In:        options.
 Out:       a play for people on standard output; with --json one object a line there, and the play on standard error.
            Exit code 1: a guarantee is violated, or somebody did not do what was waited for; 2: wrong options.
-Not here:  the acts (drivers/live/play/), how they look (demo_stage.py), the checkers (drivers/simulation/checkers).
+Not here:  the acts (drivers/live/play/), how they look (demo_stage.py), the checkers (drivers/simulation/checkers),
+           what Spark says (demo_spark.py).
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,16 +24,18 @@ if TYPE_CHECKING:
     from covey.drivers.simulation.checkers import Verdict
     from covey.trace.record import Row
 
+    from .demo_spark import SparkJudge
     from .demo_stage import Judgement, Stage
 
 KEPT = "Every promise was kept. What you saw is called extended virtual synchrony."
-EXAMPLES = ("covey demo", "covey demo --keep played && covey trace cat played/trace", "covey demo --json")
+EXAMPLES = ("covey demo", "covey demo --keep played && covey trace cat played/trace", "covey demo --spark")
 
 
 def demo(
     as_json: Json = False,
     keep: Annotated[Path | None, typer.Option(help="Keep trace, logs and cluster file in this new directory.")] = None,
     seconds: Annotated[float, typer.Option(min=0, max=60, help="Seconds to read the text of an act.")] = 1.5,
+    spark: Annotated[bool, typer.Option("--spark", help="Let Spark check the trace too.")] = False,
 ) -> None:
     """Watch replicas survive a partition and crashes.
 
@@ -43,20 +47,24 @@ def demo(
 
     from .demo_stage import Stage
 
+    if spark and find_spec("pyspark") is None:
+        fail("demo", "--spark needs Spark: pip install 'covey[spark]'", USAGE)
     directory = _new_directory(keep)
     stage = Stage(as_json)
     worth_keeping, holds = keep is not None, False
-    try:
-        _perform(directory, stage, seconds)
-        holds = _judge(directory, stage)
-        worth_keeping = worth_keeping or not holds
-    except LiveError as error:
-        worth_keeping = True
-        typer.echo(f"covey demo: {error}", err=True)
-    finally:
-        stage.rest()
-        if not worth_keeping:
-            shutil.rmtree(directory, ignore_errors=True)
+    with ExitStack() as stack:
+        try:
+            second = stack.enter_context(_spark_judge(directory, as_json)) if spark else None
+            _perform(directory, stage, seconds)
+            holds = _judge(directory, stage, second)
+            worth_keeping = worth_keeping or not holds
+        except LiveError as error:
+            worth_keeping = True
+            typer.echo(f"covey demo: {error}", err=True)
+        finally:
+            stage.rest()
+    if not worth_keeping:
+        shutil.rmtree(directory, ignore_errors=True)
     if worth_keeping:
         stage.say(f"Trace, logs and cluster file are in {directory}; see: {called()} trace cat {directory / 'trace'}")
     raise typer.Exit(0 if holds else BROKEN)
@@ -73,22 +81,29 @@ def _perform(directory: Path, stage: Stage, seconds: float) -> None:
     stage.rest()
 
 
-def _judge(directory: Path, stage: Stage) -> bool:
+def _spark_judge(directory: Path, as_json: bool) -> SparkJudge:
+    from .demo_spark import SparkJudge
+
+    return SparkJudge(directory / "trace", as_json)
+
+
+def _judge(directory: Path, stage: Stage, second: SparkJudge | None) -> bool:
     """Whether every judge says that every guarantee holds."""
     from covey.trace.reading import read_whole
 
-    rows = read_whole(directory / "trace")
-    judgements = [judge(directory / "trace", rows) for judge in JUDGES]
-    for judgement in judgements:
-        stage.judgement(judgement)
-    holds = all(judgement.holds for judgement in judgements)
+    judgement = by_checkers(read_whole(directory / "trace"))
+    stage.judgement(judgement)
+    holds = judgement.holds
+    if second is not None:
+        stage.say("The same trace once more, with Spark:")
+        holds = second.holds() and holds
     stage.say(KEPT if holds else "A promise was broken.")
     if holds:
         stage.say(f"To play with it: {called()} up; then, in other terminals, {called()} chat and {called()} top.")
     return holds
 
 
-def by_checkers(_: Path, rows: list[Row]) -> Judgement:
+def by_checkers(rows: list[Row]) -> Judgement:
     """The checkers of the simulator, between daemons and between programs."""
     from covey.drivers.simulation.checkers import CHECKERS, check_levels
 
@@ -107,10 +122,6 @@ def by_checkers(_: Path, rows: list[Row]) -> Judgement:
 
 def _cases(verdict: Verdict | None) -> int | None:
     return None if verdict is None else verdict.premises
-
-
-JUDGES: Final[tuple[Callable[[Path, list[Row]], Judgement], ...]] = (by_checkers,)
-"""Each takes the directory of the trace and its rows. Another one may be added: all of them are shown."""
 
 
 def _new_directory(keep: Path | None) -> Path:

@@ -36,6 +36,13 @@ def check(
     work: Annotated[
         str | None, typer.Option(help="Directory for tables in between; on a cluster, one that all its nodes share.")
     ] = None,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait",
+            help="Start Spark now, and check when standard input ends: for a small trace that is still being written.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a guarantee on standard output.")
     ] = False,
@@ -43,6 +50,8 @@ def check(
     """Check every guarantee on a trace with Spark; exit 1 if one is violated, 2 if rows are missing."""
     if find_spec("pyspark") is None or find_spec("pyarrow") is None:
         _fail("this needs Spark: pip install 'covey[spark]'")
+    if wait:
+        _be_ready(master, memory)
     judgement, trace = _judge(directory, run, master, memory, work)
     if as_json:
         _print_json(judgement)
@@ -53,6 +62,17 @@ def check(
         raise typer.Exit(FAILED)
     if any(verdict.violations for verdict in judgement.verdicts):
         raise typer.Exit(VIOLATED)
+
+
+def _be_ready(master: str, memory: str) -> None:
+    from covey.errors import CoveyError
+
+    from .trace_wait import be_ready
+
+    try:
+        be_ready(master, memory)
+    except CoveyError as error:
+        _fail(str(error))
 
 
 def _judge(directory: Path, run: str | None, master: str, memory: str, work: str | None) -> tuple[Judgement, Any]:
