@@ -19,9 +19,12 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from covey.protocol.values import Payload, Service
-from covey.protocol.wire.session import RECORD_BYTES, Sending, sending_parts
+from covey.protocol.wire.session import RECORD_BYTES, sending_head
 
 from .records import record_head, records_of
+
+PARTS_FEW = 16
+"""So many parts of a bundle are handed to the system as they are: joining more takes less time than that."""
 
 
 class Route(NamedTuple):
@@ -47,8 +50,8 @@ class _Run:
 
     def frame(self) -> list[Payload]:
         route = self.route
-        body = b"".join(self.parts)
-        return sending_parts(Sending(route.service, route.flags, self.count, self.seq, route.groups, body))
+        head = sending_head(route.service, route.flags, self.count, self.seq, route.groups, self.size)
+        return [head, *self.parts] if len(self.parts) <= PARTS_FEW else [head, b"".join(self.parts)]
 
 
 class Outbox:
@@ -81,7 +84,7 @@ class Outbox:
     def put_many(self, route: Route, kind: int, payloads: Sequence[bytes]) -> int:
         """The number of the first message."""
         first = self.next_seq
-        ends = list(accumulate((len(payload) + RECORD_BYTES for payload in payloads), initial=0))
+        ends = list(accumulate(map(RECORD_BYTES.__add__, map(len, payloads)), initial=0))
         at, end = 0, len(payloads)
         while at < end:
             run = self._run_for(route, ends[at + 1] - ends[at])

@@ -48,7 +48,7 @@ from covey.protocol.wire.session import (
 
 from .events import Disconnected, Event, Failure, Transitional, batch_or_failure, name_of, self_leave_of, view_of
 from .outbox import Outbox
-from .routes import Data, Destinations, Routes, check_kind, checked_payload, unreliable_bytes_max
+from .routes import Data, Destinations, Routes, check_kind, checked_payload, checked_payloads, unreliable_bytes_max
 
 PRIORITIES: Final = range(3)
 POLICIES: Final[tuple[Policy, ...]] = ("disconnect", "block")
@@ -175,7 +175,7 @@ class ClientProtocol:
         self._check_open()
         route = self._routes.route(groups, service, self_discard)
         check_kind(kind)
-        return self._outbox.put_many(route, kind, [checked_payload(payload, route) for payload in payloads])
+        return self._outbox.put_many(route, kind, checked_payloads(payloads, route))
 
     def bye(self) -> None:
         """Leave in good order, after all that was asked before. No more events come."""

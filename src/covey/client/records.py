@@ -10,7 +10,7 @@ A body whose messages all have one size is the common one: checking it takes fou
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 from struct import Struct
@@ -32,8 +32,12 @@ def record_head(size: int, kind: int) -> bytes:
     return _head(size, kind)
 
 
-def records_of(payloads: Sequence[bytes], kind: int) -> Iterator[bytes]:
-    """Heads and payloads, in turn."""
+def records_of(payloads: Sequence[bytes], kind: int) -> Iterable[bytes]:
+    """Heads and payloads, in turn; in two parts if all have one size."""
+    sizes = set(map(len, payloads))
+    if len(sizes) == 1:
+        head = _head(sizes.pop(), kind)
+        return head, head.join(payloads)
     return chain.from_iterable(zip(map(_head, map(len, payloads), repeat(kind)), payloads, strict=True))
 
 

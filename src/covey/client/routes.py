@@ -7,8 +7,8 @@ Not here:  the queue (outbox.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, cast
 
 from covey.config import GROUPS_BYTES_MAX, GROUPS_MAX
 from covey.errors import ArgumentError, MessageTooLargeError
@@ -67,6 +67,14 @@ def checked_payload(payload: Data, route: Route) -> bytes:
     if len(payload) > route.payload_bytes_max:
         raise _too_large(len(payload), route)
     return payload
+
+
+def checked_payloads(payloads: Iterable[Data], route: Route) -> list[bytes]:
+    """All of them; many that need no change cost little more than one."""
+    found = list(payloads)
+    if set(map(type, found)) <= {bytes} and max(map(len, found), default=0) <= route.payload_bytes_max:
+        return cast("list[bytes]", found)
+    return [checked_payload(payload, route) for payload in found]
 
 
 def check_kind(kind: int) -> None:

@@ -203,12 +203,16 @@ def encode_word(word: Word) -> bytes:
     return _HEAD.pack(len(body), _KIND[type(word)]) + body
 
 
+def sending_head(
+    service: Service, flags: int, messages: int, session_seq: int, groups: tuple[str, ...], body_bytes: int
+) -> bytes:
+    """Everything of the SEND frame but its body."""
+    head = _SEND.pack(service, flags, messages, session_seq, len(groups)) + _pack_groups(groups)
+    return _HEAD.pack(len(head) + body_bytes, _SENDING) + head
+
+
 def sending_parts(sending: Sending) -> list[Payload]:
-    groups = _pack_groups(sending.groups)
-    head = (
-        _SEND.pack(sending.service, sending.flags, sending.messages, sending.session_seq, len(sending.groups)) + groups
-    )
-    return [_HEAD.pack(len(head) + len(sending.body), _SENDING) + head, sending.body]
+    return [sending_head(*sending[:-1], len(sending.body)), sending.body]
 
 
 def arrived_head(bundle: Bundle, view: Ballot, body_bytes: int) -> bytes:
