@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks import FAMILIES, causal, screen
+from covey.analysis.checks import FAMILIES, causal, screen, screened
 from covey.analysis.checks.cohorts import signals as check_signals
 from covey.analysis.checks.liveness import check as check_liveness
 from covey.analysis.checks.views import of_views as check_views
@@ -25,7 +24,7 @@ from covey.analysis.findings import added_up, counted, union
 from covey.analysis.tables.build import Keep, Tables, ViewTables, build, build_views
 from covey.analysis.tables.columns import RELIABLE, UNRELIABLE, ordered
 from covey.analysis.tables.lives import gaps_in
-from covey.analysis.workshop import ROWS_SCREENED, ROWS_SMALL, Progress, workshop
+from covey.analysis.workshop import ROWS_SCREENED, ROWS_SMALL, Progress, Workshop, workshop
 
 VIOLATIONS_KEPT: Final = 20
 PLANNED_AT_ONCE: Final = 3
@@ -83,44 +82,65 @@ def judge(
     spark = trace.sparkSession
     progress("counting rows")
     rows = trace.count()
-    small = rows <= ROWS_SMALL
-    with workshop(spark, work, small=small, progress=progress) as keep:
-        trace = trace.coalesce(1) if small else trace
-        gaps = [_gap(row.asDict()) for row in gaps_in(trace.where(F.col("level").isin("S", "C"))).collect()]
-        found, rest = ([], trace) if rows < ROWS_SCREENED else screened(trace, keep)
-        if rest is not None:
-            found.append(find(build(rest, keep), keep))
-        findings = keep("findings", union(found))
-        progress("adding up")
-        return Judgement(_verdicts(findings), _violations(findings, kept), gaps)
+    with workshop(spark, work, progress=progress) as shop:
+        if rows >= ROWS_SCREENED:
+            return _judge_screened(trace, shop, kept)
+        small = rows <= ROWS_SMALL
+        with shop.small(small):
+            trace = trace.coalesce(1) if small else trace
+            gaps = _gaps(trace)
+            return _judgement([find(build(trace, shop.keep), shop.keep)], gaps, shop, kept)
 
 
-def screened(trace: DataFrame, keep: Keep) -> tuple[list[DataFrame], DataFrame | None]:
-    """Findings on the runs that one cheap pass proves good, and the rows of the others; None if there are none."""
-    control = trace.where((F.col("level") == "S") & ~F.col("event").isin("send", "deliver"))
-    views = build_views(control, lambda name, frame: keep(f"screen-{name}", frame))
-    stays, messages = screen.stays_to_compare(views.stays), screen.narrow(trace)
-    counts = keep("screen-counts", screen.per_stay(messages, stays))
-    doubts = [
-        trace.where(F.col("level") != "S").select("run").distinct(),
-        screen.unproven_views(counts, stays),
-        screen.unproven_sessions(messages),
-        screen.unproven_lives(stays, views.lives),
-    ]
-    if not counts.where(F.col("early").isNotNull()).isEmpty():
-        doubts.append(screen.unproven_fifo(messages))
-    doubtful = keep("screen-doubtful", reduce(DataFrame.unionByName, doubts).distinct())
-    proven = counts.select("run").distinct().join(doubtful, "run", "left_anti")
-    found = [counted(screen.premises(counts, proven)), *_small(views, proven)]
-    every = trace.select("run").distinct().join(proven, "run", "left_anti")
-    rest = None if every.isEmpty() else trace.join(F.broadcast(every), "run", "left_semi")
-    return [keep(f"screen-found-{number}", added_up(one)) for number, one in enumerate(found)], rest
+def _judge_screened(trace: DataFrame, shop: Workshop, kept: int) -> Judgement:
+    """The runs that a few cheap passes prove good need not be looked at again."""
+    control = shop.keep("screen-control", screen.control(trace))
+    is_small = control.count() <= ROWS_SMALL
+    with shop.small(is_small):
+        control = control.coalesce(1) if is_small else control
+        views = build_views(
+            control.where(F.col("level") == "S"), lambda name, frame: shop.keep(f"screen-{name}", frame)
+        )
+        stays = shop.keep("screen-compared", screen.stays_to_compare(views.stays))
+    messages = screen.narrow(trace)
+    per_stay = shop.keep("screen-counts", screen.per_stay(messages, stays))
+    disordered = shop.keep("screen-disordered", screen.disordered(messages))
+    sequences = shop.keep("screen-sequences", screen.sequences(messages))
+    with shop.small(is_small):
+        seen = shop.keep("screen-seen", screen.located(per_stay, stays))
+        runs = control.select("run", "level").distinct().withColumn("run_id", F.xxhash64("run"))
+        doubtful = screen.unproven(seen, disordered, sequences, stays, views.lives).unionByName(
+            runs.where(F.col("level") != "S").select("run_id")
+        )
+        proven = shop.keep(
+            "screen-proven", runs.select("run", "run_id").distinct().join(doubtful, "run_id", "left_anti")
+        )
+        found = [shop.keep("screen-found", added_up(union(_of_proven(seen, sequences, views, proven))))]
+        every = runs.select("run_id").unionByName(seen.select("run_id"))
+        is_done = every.join(proven, "run_id", "left_anti").isEmpty()
+        is_whole = screen.torn(control, per_stay).isEmpty()
+        if is_done:
+            return _judgement(found, [] if is_whole else _gaps(trace), shop, kept)
+    gaps = [] if is_whole else _gaps(trace)
+    rest = trace.join(F.broadcast(proven.select("run")), "run", "left_anti")
+    return _judgement([*found, find(build(rest, shop.keep), shop.keep)], gaps, shop, kept)
 
 
-def _small(views: ViewTables, proven: DataFrame) -> list[DataFrame]:
-    """Views and rest of the proven runs."""
-    mine = ViewTables(**{name: frame.join(proven, "run", "left_semi") for name, frame in vars(views).items()})
-    return [check_views(mine), check_liveness(mine), check_signals(mine)]
+def _of_proven(seen: DataFrame, sequences: DataFrame, views: ViewTables, proven: DataFrame) -> list[DataFrame]:
+    """Findings on proven runs: what was put to the test, and their views and rest, which are judged exactly."""
+    names = proven.select("run")
+    mine = ViewTables(**{name: frame.join(names, "run", "left_semi") for name, frame in vars(views).items()})
+    tested = screened.premises(seen.join(names, "run", "left_semi"), sequences, mine)
+    return [counted(tested), check_views(mine), check_liveness(mine), check_signals(mine)]
+
+
+def _gaps(trace: DataFrame) -> list[Gap]:
+    return [_gap(row.asDict()) for row in gaps_in(trace.where(F.col("level").isin("S", "C"))).collect()]
+
+
+def _judgement(found: list[DataFrame], gaps: list[Gap], shop: Workshop, kept: int) -> Judgement:
+    findings = shop.keep("findings", union(found))
+    return Judgement(_verdicts(findings), _violations(findings, kept), gaps)
 
 
 def find(tables: Tables, keep: Keep) -> DataFrame:

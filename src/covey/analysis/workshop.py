@@ -1,7 +1,7 @@
 """Where a judgement works: tables in between are stored and read back, in a way that fits the size of the trace.
 
-In:        a Spark session, a directory, and whether the trace is small.
-Out:       `keep`, which stores a table under a name and gives it back as stored.
+In:        a Spark session, a directory, and whether there is little to do.
+Out:       `keep`, which stores a table under a name and gives it back as stored; and settings for a small trace.
 Not here:  which tables there are (tables/), what is concluded from them (checks/).
 
 A small trace costs nothing but plans and jobs. So all its rows stay in one partition: then little is moved, a query has
@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
-
-from covey.analysis.tables.build import Keep
 
 ROWS_SMALL: Final = 60_000
 """Up to here plans and jobs cost more than rows."""
@@ -84,21 +82,39 @@ SMALL_SETTINGS: Final = {
 Progress = Callable[[str], None]
 
 
-@contextmanager
-def workshop(spark: SparkSession, work: str | None, *, small: bool, progress: Progress) -> Iterator[Keep]:
-    """A way to keep tables, for a while. `work`: a directory, on a cluster one that all its nodes share."""
+class Workshop:
+    """Stores tables in a directory. `small`: for a while, everything is done as fits a small trace."""
 
-    def keep(name: str, frame: DataFrame) -> DataFrame:
-        progress(name)
-        if small:
+    def __init__(self, spark: SparkSession, directory: str, progress: Progress) -> None:
+        self._spark = spark
+        self._directory = directory
+        self._progress = progress
+        self._is_small = False
+
+    def keep(self, name: str, frame: DataFrame) -> DataFrame:
+        self._progress(name)
+        if self._is_small:
             return frame.coalesce(1).localCheckpoint()
-        path = f"{directory}/{name}"
+        path = f"{self._directory}/{name}"
         frame.write.mode("overwrite").parquet(path)
         # Without the schema, Spark would look for it in the files: one more job.
-        return spark.read.schema(frame.schema).parquet(path)
+        return self._spark.read.schema(frame.schema).parquet(path)
 
-    with _directory(work) as directory, _settings(spark, SMALL_SETTINGS if small else {}):
-        yield keep
+    @contextmanager
+    def small(self, applies: bool = True) -> Iterator[None]:
+        with _settings(self._spark, SMALL_SETTINGS if applies else {}):
+            self._is_small = applies
+            try:
+                yield
+            finally:
+                self._is_small = False
+
+
+@contextmanager
+def workshop(spark: SparkSession, work: str | None, *, progress: Progress) -> Iterator[Workshop]:
+    """A place to keep tables, for a while. `work`: a directory, on a cluster one that all its nodes share."""
+    with _directory(work) as directory:
+        yield Workshop(spark, directory, progress)
 
 
 @contextmanager

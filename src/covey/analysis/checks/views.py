@@ -52,11 +52,16 @@ def signals_in_view(tables: ViewTables) -> DataFrame:
         marks,
         "S1",
         ~F.col("view").eqNullSafe(F.col("current")) | lost | gone,
-        [F.col("event"), " names view ", text("view"), ", but happened in ", text("current")],
+        [F.col("event"), " names view ", _name("view"), ", but happened in ", _name("current")],
         premises=F.col("event") == "transitional",
         view="current",
         evidence=[("process", "index")],
     )
+
+
+def _name(view: str) -> Column:
+    """A view for people; rows have an empty name where they have none."""
+    return text(F.nullif(F.col(view), F.lit("")))
 
 
 def messages_in_view(tables: Tables) -> DataFrame:
@@ -69,8 +74,8 @@ def messages_in_view(tables: Tables) -> DataFrame:
         F.min("matches").alias("matches"),
         F.count("current").alias("in_views"),
         F.count("*").alias("in_groups"),
-        F.array_join(F.collect_list(text("named")), ", ").alias("named"),
-        F.array_join(F.collect_list(text("current")), ", ").alias("currents"),
+        F.array_join(F.collect_list(_name("named")), ", ").alias("named"),
+        F.array_join(F.collect_list(_name("current")), ", ").alias("currents"),
     )
     traffic = tables.traffic.select(*PROCESS, "index", "event", "message", "is_delivery", "groups", "views")
     found = traffic.join(found, [*PROCESS, "index"], "left").join(tables.lives.select(*PROCESS, "departed_at"), PROCESS)
