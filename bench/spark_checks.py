@@ -2,7 +2,8 @@
 
     python bench/spark_checks.py DIR [--engine spark|duckdb] [--memory 6g]
 
-Spark: `judge`, everything included but the start of the session: counting, gaps, screening, views, rest, verdicts.
+Spark: `judge`, everything included but the start of the session: counting, gaps, screening, views, rest, verdicts. Where
+others use the machine too, the time that Java was on a core says more than the clock.
 DuckDB: the conditions of checks/screen.py as SQL (integrity, duplicates, virtual synchrony, safe, agreed, fifo).
 """
 
@@ -46,20 +47,21 @@ def with_spark(directory: Path, memory: str) -> dict[str, object]:
         "gaps": len(judgement.gaps),
         "tested": tested,
         "steps": steps,
-        "java_mb": java_memory_mb(),
-    }
+    } | java_usage()
 
 
-def java_memory_mb() -> int | None:
-    """The most memory that the Java process, our child, has had."""
+def java_usage() -> dict[str, int]:
+    """The most memory that the Java process, our child, has had, and its time on a core, from its start on."""
     for one in Path("/proc").iterdir():
         try:
             status = (one / "status").read_text()
             if f"PPid:\t{os.getpid()}\n" in status and "Name:\tjava" in status:
-                return int(status.split("VmHWM:")[1].split()[0]) // 1024
+                ticks = sum(int(part) for part in (one / "stat").read_text().rsplit(")", 1)[1].split()[11:13])
+                memory = int(status.split("VmHWM:")[1].split()[0]) // 1024
+                return {"java_mb": memory, "java_cpu_s": ticks // os.sysconf("SC_CLK_TCK")}
         except OSError:
             continue
-    return None
+    return {}
 
 
 def with_duckdb(directory: Path, memory: str) -> dict[str, object]:

