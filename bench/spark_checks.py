@@ -2,8 +2,8 @@
 
     python bench/spark_checks.py DIR [--engine spark|duckdb] [--memory 6g]
 
-Spark: `judge`, everything included but the start of the session: counting, gaps, screening, views, rest, verdicts. Where
-others use the machine too, the time that Java was on a core says more than the clock.
+Spark: `judge`, everything included but the start of the session: counting, gaps, screening, views, rest, verdicts.
+Where others use the machine too, the time that Java was on a core says more than the clock.
 DuckDB: the conditions of checks/screen.py as SQL (integrity, duplicates, virtual synchrony, safe, agreed, fifo).
 """
 
