@@ -16,9 +16,9 @@ from covey.analysis import judge, read_trace, session
 from covey.analysis.judging import Judgement
 from covey.analysis.store import write_parquet
 from covey.trace.record import Row
+from tests.spark import recorded
 from tests.spark.opinions import Opinions, opinions_on, together
 from tests.spark.processes import in_processes
-from tests.spark.recorded import good_runs, mutated_runs
 
 SEEDS = range(32)
 
@@ -44,13 +44,18 @@ def small_runs(opinions: Opinions) -> dict[str, Rows]:
 
 @pytest.fixture(scope="session")
 def simulated_runs() -> dict[str, Rows]:
-    return good_runs()
+    return recorded.good_runs()
+
+
+@pytest.fixture(scope="session")
+def lossless_runs() -> dict[str, Rows]:
+    return recorded.lossless_runs()
 
 
 @pytest.fixture(scope="session")
 def broken_runs() -> dict[str, Rows]:
     """By the name of the mutant, the trace in which it broke the guarantee it names."""
-    return mutated_runs()
+    return recorded.mutated_runs()
 
 
 @pytest.fixture(scope="session")
@@ -59,9 +64,10 @@ def judgement(
     small_runs: dict[str, Rows],
     simulated_runs: dict[str, Rows],
     broken_runs: dict[str, Rows],
+    lossless_runs: dict[str, Rows],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Judgement:
     directory: Path = tmp_path_factory.mktemp("traces")
-    for number, runs in enumerate((small_runs, simulated_runs, broken_runs)):
+    for number, runs in enumerate((small_runs, simulated_runs, broken_runs, lossless_runs)):
         write_parquet((row for rows in runs.values() for row in rows), directory / f"{number}.parquet")
     return judge(read_trace(spark, directory))

@@ -9,15 +9,16 @@ from contextlib import ExitStack
 
 import msgspec
 
+from covey.analysis.tables.columns import RELIABLE
 from covey.drivers.simulation.checkers import DAEMON_CHECKERS, History, clients
 from covey.drivers.simulation.options import Asked
 from covey.drivers.simulation.run import play
-from covey.trace.record import Row
+from covey.trace.record import SERVICES, Row
 from tests.simulation.client_mutants import CLIENT_MUTANTS
 from tests.simulation.first_seeds import FIRST_SEEDS
 from tests.simulation.mutants import COMPANIONS, MUTANTS, Mutant
 from tests.spark.processes import in_processes
-from tests.unit.checkers.ideal import IdealRun
+from tests.unit.checkers.ideal import IdealRun, Sent
 
 Rows = list[Row]
 
@@ -33,6 +34,32 @@ def good_runs() -> dict[str, Rows]:
     simulated = {f"seed-{seed}": _played(seed, Asked(clients=6), []) for seed in GOOD_SEEDS}
     simulated[f"seed-{SENT_FROM_OUTSIDE}"] = _played(SENT_FROM_OUTSIDE, Asked(), [])
     return simulated | {"many": [msgspec.structs.replace(row, run="many") for row in many]}
+
+
+class Lossless(IdealRun):
+    """Nobody crashes, and all who part have delivered the same: what the screen is made for."""
+
+    def crash(self) -> None:
+        self.split()
+
+    def what_a_part_delivers(self, batch: list[Sent], part: list[str]) -> list[Sent]:
+        return batch
+
+    def send_batch(self, component: list[str]) -> list[Sent]:
+        batch = []
+        for _ in range(self.random.randint(0, self.batch)):
+            name, service = self.random.choice(component), self.random.choice(SERVICES[RELIABLE:])
+            session = self.random.choice(["s1", "s2"])
+            batch.append(Sent(self.trace.send(name, service, session), name, f"{session}@{name}", service))
+        return batch
+
+
+def lossless_runs() -> dict[str, Rows]:
+    made = {seed: Lossless(seed, daemons=2 + seed % 4, steps=6, batch=12).trace.rows for seed in range(8)}
+    return {
+        f"lossless-{seed}": [msgspec.structs.replace(row, run=f"lossless-{seed}") for row in rows]
+        for seed, rows in made.items()
+    }
 
 
 def mutated_runs() -> dict[str, Rows]:

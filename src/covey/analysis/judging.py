@@ -16,12 +16,10 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks import FAMILIES, causal, screen, screened
-from covey.analysis.checks.cohorts import signals as check_signals
-from covey.analysis.checks.liveness import check as check_liveness
-from covey.analysis.checks.views import of_views as check_views
-from covey.analysis.findings import added_up, counted, union
-from covey.analysis.tables.build import Keep, Tables, ViewTables, build, build_views
+from covey.analysis.checks import FAMILIES, causal
+from covey.analysis.findings import added_up, union
+from covey.analysis.screening import screened_runs
+from covey.analysis.tables.build import Keep, Tables, build
 from covey.analysis.tables.columns import RELIABLE, UNRELIABLE, ordered
 from covey.analysis.tables.lives import gaps_in
 from covey.analysis.workshop import ROWS_SCREENED, ROWS_SMALL, Progress, Workshop, workshop
@@ -94,44 +92,13 @@ def judge(
 
 def _judge_screened(trace: DataFrame, shop: Workshop, kept: int) -> Judgement:
     """The runs that a few cheap passes prove good need not be looked at again."""
-    control = shop.keep("screen-control", screen.control(trace))
-    is_small = control.count() <= ROWS_SMALL
-    with shop.small(is_small):
-        control = control.coalesce(1) if is_small else control
-        views = build_views(
-            control.where(F.col("level") == "S"), lambda name, frame: shop.keep(f"screen-{name}", frame)
-        )
-        stays = shop.keep("screen-compared", screen.stays_to_compare(views.stays))
-    messages = screen.narrow(trace)
-    per_stay = shop.keep("screen-counts", screen.per_stay(messages, stays))
-    disordered = shop.keep("screen-disordered", screen.disordered(messages))
-    sequences = shop.keep("screen-sequences", screen.sequences(messages))
-    with shop.small(is_small):
-        seen = shop.keep("screen-seen", screen.located(per_stay, stays))
-        runs = control.select("run", "level").distinct().withColumn("run_id", F.xxhash64("run"))
-        doubtful = screen.unproven(seen, disordered, sequences, stays, views.lives).unionByName(
-            runs.where(F.col("level") != "S").select("run_id")
-        )
-        proven = shop.keep(
-            "screen-proven", runs.select("run", "run_id").distinct().join(doubtful, "run_id", "left_anti")
-        )
-        found = [shop.keep("screen-found", added_up(union(_of_proven(seen, sequences, views, proven))))]
-        every = runs.select("run_id").unionByName(seen.select("run_id"))
-        is_done = every.join(proven, "run_id", "left_anti").isEmpty()
-        is_whole = screen.torn(control, per_stay).isEmpty()
-        if is_done:
-            return _judgement(found, [] if is_whole else _gaps(trace), shop, kept)
-    gaps = [] if is_whole else _gaps(trace)
-    rest = trace.join(F.broadcast(proven.select("run")), "run", "left_anti")
-    return _judgement([*found, find(build(rest, shop.keep), shop.keep)], gaps, shop, kept)
-
-
-def _of_proven(seen: DataFrame, sequences: DataFrame, views: ViewTables, proven: DataFrame) -> list[DataFrame]:
-    """Findings on proven runs: what was put to the test, and their views and rest, which are judged exactly."""
-    names = proven.select("run")
-    mine = ViewTables(**{name: frame.join(names, "run", "left_semi") for name, frame in vars(views).items()})
-    tested = screened.premises(seen.join(names, "run", "left_semi"), sequences, mine)
-    return [counted(tested), check_views(mine), check_liveness(mine), check_signals(mine)]
+    screened = screened_runs(trace, shop)
+    found = [screened.found]
+    gaps = [] if screened.is_whole else _gaps(trace)
+    if not screened.is_all:
+        rest = trace.join(F.broadcast(screened.proven), "run", "left_anti")
+        found.append(find(build(rest, shop.keep), shop.keep))
+    return _judgement(found, gaps, shop, kept)
 
 
 def _gaps(trace: DataFrame) -> list[Gap]:
@@ -140,7 +107,7 @@ def _gaps(trace: DataFrame) -> list[Gap]:
 
 def _judgement(found: list[DataFrame], gaps: list[Gap], shop: Workshop, kept: int) -> Judgement:
     findings = shop.keep("findings", union(found))
-    return Judgement(_verdicts(findings), _violations(findings, kept), gaps)
+    return Judgement(verdicts_of(findings), _violations(findings, kept), gaps)
 
 
 def find(tables: Tables, keep: Keep) -> DataFrame:
@@ -181,7 +148,7 @@ def _settled(name: str, arrivals: DataFrame, tables: Tables, weakest: int, keep:
     return arrivals
 
 
-def _verdicts(findings: DataFrame) -> list[Verdict]:
+def verdicts_of(findings: DataFrame) -> list[Verdict]:
     rows = findings.groupBy("guarantee", "run", "level").agg(
         F.sum("premises").alias("rows_checked"), F.count("detail").alias("violations")
     )

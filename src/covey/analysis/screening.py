@@ -1,0 +1,73 @@
+"""The cheap way first, carried out: which runs of a large trace are proven good, and what is found in them.
+
+In:        a trace, and where to work.
+Out:       Screened: the proven runs, findings on them, and whether anything is left to look at.
+Not here:  what is a proof (checks/screen.py), what its findings count (checks/screened.py).
+
+Views and ends are few even in a large trace: what is concluded from them is worked out as in a small one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from covey.analysis.checks import screen, screened
+from covey.analysis.checks.cohorts import signals as check_signals
+from covey.analysis.checks.liveness import check as check_liveness
+from covey.analysis.checks.views import of_views as check_views
+from covey.analysis.findings import added_up, counted, union
+from covey.analysis.tables.build import ViewTables, build_views
+from covey.analysis.workshop import ROWS_SMALL, Workshop
+
+
+@dataclass(frozen=True)
+class Screened:
+    proven: DataFrame
+    """Their names, `run`."""
+    found: DataFrame
+    """Findings on the proven runs."""
+    is_all: bool
+    """There are no other runs."""
+    is_whole: bool
+    """No row is missing, of whatever run."""
+
+
+def screened_runs(trace: DataFrame, shop: Workshop) -> Screened:
+    control = shop.keep("screen-control", screen.control(trace))
+    is_small = control.count() <= ROWS_SMALL
+    with shop.small(is_small):
+        control = control.coalesce(1) if is_small else control
+        views = build_views(
+            control.where(F.col("level") == "S"), lambda name, frame: shop.keep(f"screen-{name}", frame)
+        )
+        stays = shop.keep("screen-compared", screen.stays_to_compare(views.stays))
+    messages = screen.narrow(trace)
+    per_stay = shop.keep("screen-counts", screen.per_stay(messages, stays))
+    disordered = shop.keep("screen-disordered", screen.disordered(messages))
+    sequences = shop.keep("screen-sequences", screen.sequences(messages))
+    with shop.small(is_small):
+        seen = shop.keep("screen-seen", screen.located(per_stay, stays))
+        runs = control.select("run", "level").distinct().withColumn("run_id", F.xxhash64("run"))
+        doubtful = screen.unproven(seen, disordered, sequences, stays, views.lives).unionByName(
+            runs.where(F.col("level") != "S").select("run_id")
+        )
+        proven = shop.keep(
+            "screen-proven", runs.select("run", "run_id").distinct().join(doubtful, "run_id", "left_anti")
+        )
+        every = runs.select("run_id").unionByName(seen.select("run_id"))
+        return Screened(
+            proven=proven.select("run"),
+            found=shop.keep("screen-found", added_up(union(_findings(seen, sequences, views, proven.select("run"))))),
+            is_all=every.join(proven, "run_id", "left_anti").isEmpty(),
+            is_whole=screen.torn(control, per_stay).isEmpty(),
+        )
+
+
+def _findings(seen: DataFrame, sequences: DataFrame, views: ViewTables, proven: DataFrame) -> list[DataFrame]:
+    """What was put to the test in proven runs; and their views and rest, which are judged exactly."""
+    mine = ViewTables(**{name: frame.join(proven, "run", "left_semi") for name, frame in vars(views).items()})
+    tested = screened.premises(seen.join(proven, "run", "left_semi"), sequences, mine)
+    return [counted(tested), check_views(mine), check_liveness(mine), check_signals(mine)]
