@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from covey.analysis import read_trace
 from covey.analysis.judging import Gap, Judgement
 from covey.analysis.schema import ARROW_SCHEMA, SCHEMA_KEY
-from covey.analysis.session import ensure_java, major_version
 from covey.analysis.store import compact, write_parquet
 from covey.analysis.tables.lives import gaps_in
 from covey.cli import trace_check
@@ -129,9 +128,3 @@ def test_a_bad_trace_at_the_command_line(rows: list[Row], spark: SparkSession, t
     assert f"{twice.process} delivered {twice.message} twice" in found.output
     assert f"{twice.process} row {twice.index}: deliver, message {twice.message}" in found.output
     assert "covey sim run --seed 5" in found.output
-
-
-def test_java_versions_are_read() -> None:
-    assert major_version('openjdk version "21.0.2" 2024-01-16') == 21
-    assert major_version("no Java here") == 0
-    assert ensure_java()
