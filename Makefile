@@ -62,7 +62,7 @@ define set-up
 	    echo "Covey needs Python 3.11, 3.12 or 3.13, but $(PYTHON) is: $$($(PYTHON) --version 2>&1 || true)" >&2; \
 	    echo "Name another one like this: make PYTHON=python3.12 $(or $(MAKECMDGOALS),help)" >&2; \
 	    exit 1; }; \
-	  echo "Setting up $(VENV) (once, less than a minute)"; \
+	  echo "Setting up $(VENV) (once)"; \
 	  $(PYTHON) -m venv $(VENV) || { \
 	    echo "Could not make a virtual environment; on Debian and Ubuntu, install the package python3-venv." >&2; \
 	    exit 1; }; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -116,15 +117,24 @@ def test_missing_rows_never_pass_as_no_violation(monkeypatch: pytest.MonkeyPatch
     assert "proves nothing" in CliRunner().invoke(app, ["trace", "check", "anywhere"]).output
 
 
-def test_a_bad_trace_at_the_command_line(rows: list[Row], spark: SparkSession, tmp_path: Path) -> None:
-    twice = next(row for row in rows if row.event == "deliver" and row.level == "S" and row.service == "agreed")
-    again = msgspec.structs.replace(twice, index=max(row.index for row in rows if row.process == twice.process) + 1)
-    ended = [row for row in rows if row.event != "end" or row.process != twice.process]
-    shifted = msgspec.structs.replace(again, index=again.index - (len(rows) - len(ended)))
-    named = [msgspec.structs.replace(row, run="seed-5") for row in [*ended, shifted]]
-    write_parquet(named, tmp_path / "a.parquet")
+def test_a_bad_trace_at_the_command_line(
+    judgement: Judgement,
+    small_runs: dict[str, list[Row]],
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    twice = next(one for one in judgement.violations if one.run in small_runs and one.detail.endswith(" twice"))
+    mine = Judgement(
+        verdicts=[replace(one, run="seed-5") for one in judgement.verdicts if one.run == twice.run],
+        violations=[replace(one, run="seed-5") for one in judgement.violations if one.run == twice.run],
+    )
+    rows = [msgspec.structs.replace(row, run="seed-5") for row in small_runs[twice.run]]
+    write_parquet(rows, tmp_path / "a.parquet")
+    monkeypatch.setattr(trace_check, "_judge", lambda *_: (mine, read_trace(spark, tmp_path)))
     found = CliRunner().invoke(app, ["trace", "check", str(tmp_path)])
     assert found.exit_code == 1
     assert f"{twice.process} delivered {twice.message} twice" in found.output
-    assert f"{twice.process} row {twice.index}: deliver, message {twice.message}" in found.output
+    for proof in twice.evidence:
+        assert f"{proof.process} row {proof.index}: deliver, message {twice.message}" in found.output
     assert "covey sim run --seed 5" in found.output

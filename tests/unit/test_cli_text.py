@@ -232,5 +232,10 @@ def drawn(shown: Picture, columns: int) -> str:
     return capture.get()
 
 
+def test_a_cluster_that_has_just_stopped_can_be_looked_at() -> None:
+    text = drawn(picture(Look(2 * SECOND_NS, {"a": None, "b": None}), Look(0, {"a": answer("a", 1), "b": None})), 60)
+    assert text.count("down") == 2
+
+
 def test_names_are_those_of_programs() -> None:
     assert name_of("p@a:1.101") == two_looks().receivers[0].name

@@ -164,10 +164,12 @@ def _narrow_views(rows: list[Shown]) -> Table:
 
 
 def _why(row: Shown) -> str:
-    """Of a merge: who is new to those who saw this."""
+    """Of a merge: who is new to those who saw this; of a loss: who is gone."""
     new = [name for name in row.members if name not in row.transitional]
     if row.cause in {"network", "merge"} and new:
         return f"{row.cause}: {' '.join(new)} from another view"
+    if row.cause in {"network", "loss"} and row.gone:
+        return f"{row.cause}: without {' '.join(row.gone)}; {row.reason}"
     return f"{row.cause}: {row.reason}"
 
 

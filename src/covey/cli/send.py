@@ -74,12 +74,17 @@ def send(
     with telling("send"):
         where = endpoints(at)
         with blocking.connect(session_name(name, "send"), [str(one) for one in where], timeout=timeout) as session:
-            members = _members(session.name, where, groups)
+            members, daemons = _there(session.name, where, groups)
             start = time.monotonic()
             told = _send_all(session, groups, _payloads(text, count), Service[service.name], kind, rate)
             told["delivered"] = _is_delivered(session, Service[service.name], timeout)
             told |= {"seconds": round(time.monotonic() - start, 6), "members": members}
-    _tell(told, groups, service.value, as_json)
+    lost = _unreachable(groups, daemons)
+    if as_json or not lost:
+        _tell(told, groups, service.value, as_json)
+    if lost:
+        known = f"the daemons of the view are {' '.join(daemons)}"
+        fail("send", f"{' '.join(lost)} cannot have got it: {known}; see: covey status", BROKEN)
     if not told["delivered"] and service is not ServiceName.UNRELIABLE:
         fail("send", f"not delivered within {timeout:g} s: see how the daemons are with: covey status", BROKEN)
 
@@ -131,8 +136,8 @@ def _is_delivered(session: Session, service: Service, timeout_s: float) -> bool:
     return False
 
 
-def _members(me: str, where: list[Endpoint], groups: list[str]) -> dict[str, int]:
-    """How many there are in each group, where our daemon can be asked."""
+def _there(me: str, where: list[Endpoint], groups: list[str]) -> tuple[dict[str, int], list[str]]:
+    """How many there are in each group, and the daemons of the view, where our daemon can be asked."""
     from covey.client.address import Unix
     from covey.drivers.live.status import NotRunningError, Question, ask
 
@@ -140,14 +145,26 @@ def _members(me: str, where: list[Endpoint], groups: list[str]) -> dict[str, int
 
     here = [asked(one) for one in where if isinstance(one, Unix)]
     found: dict[str, int] = {}
+    daemons: list[str] = []
     for one in [one for one in here if me.endswith(f"@{one.name}")][:1]:
-        for group in [group for group in groups if "@" not in group]:
+        for group in groups:
             try:
-                listed = ask(one.path, Question("groups", group))["groups"]
+                answer = ask(one.path, Question("groups", group))
             except NotRunningError:
-                return found
-            found[group] = listed[0]["size"] if listed else 0
-    return found
+                return found, daemons
+            daemons = answer["daemons"]
+            if "@" not in group:
+                found[group] = answer["groups"][0]["size"] if answer["groups"] else 0
+    return found, daemons
+
+
+def _unreachable(groups: list[str], daemons: list[str]) -> list[str]:
+    """Programs at daemons that are not there.
+
+    >>> _unreachable(["room", "bob@b", "eve@z"], ["a", "b"]), _unreachable(["eve@z"], [])
+    (['eve@z'], [])
+    """
+    return [group for group in groups if "@" in group and daemons and group.rpartition("@")[2] not in daemons]
 
 
 def _tell(told: dict[str, Any], groups: list[str], service: str, as_json: bool) -> None:

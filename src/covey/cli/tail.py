@@ -133,8 +133,13 @@ async def _listen(session: Session, groups: list[str], going_on: asyncio.Event, 
 
 
 async def _join(session: Session, groups: list[str]) -> None:
-    for group in dict.fromkeys(groups):
-        await session.join(group)
+    from contextlib import suppress
+
+    from covey.errors import SessionOverError
+
+    with suppress(SessionOverError):  # The next event says why.
+        for group in dict.fromkeys(groups):
+            await session.join(group)
 
 
 class _keys:  # noqa: N801 - used as a function is

@@ -157,7 +157,7 @@ def _views(running: dict[str, dict[str, Any]]) -> list[ViewLine]:
             at = (name,) if known is None else (*known.at, name)
             first = known or ViewLine(
                 one["time_ns"], one["view"].rpartition(".")[0], tuple(one["members"]), key[1], one["cause"],
-                one["reason"], at,
+                "; ".join(filter(None, (one["detail"], one["reason"]))), at,
             )  # fmt: skip
             found[key] = msgspec.structs.replace(first, at=at)
     return sorted(found.values(), key=lambda line: (-line.time_ns, line.transitional))

@@ -98,7 +98,7 @@ def view_table(views: tuple[ViewLine, ...], columns: int, now_ns: int) -> Table:
     headings = [("new view", True), ("of", False), ("together", False), *([("at", False)] if wide else [])]
     table = table_of(*headings, ("why", False))
     rows = [_view_cells(one, wide, now_ns) for one in views]
-    widths = [max(len(heading), *(len(row[at]) for row in rows)) for at, (heading, _) in enumerate(headings)]
+    widths = [max([len(heading), *(len(row[at]) for row in rows)]) for at, (heading, _) in enumerate(headings)]
     if columns - sum(widths) - GAP * len(widths) < REASON_WIDTH:
         widths = [min(width, MEMBERS_WIDTH) for width in widths]
     for column, width in zip(table.columns, widths, strict=False):

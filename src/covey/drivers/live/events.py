@@ -43,6 +43,8 @@ class View(Said, frozen=True, kw_only=True, tag="view"):
     processes: tuple[str, ...]
     cause: str
     reason: str
+    detail: str = ""
+    """Who is gone, and who has come."""
 
 
 class StateEntered(Said, frozen=True, kw_only=True, tag="state"):
@@ -141,4 +143,5 @@ def _view(effect: Installed, time_ns: int, process: str, cluster: Cluster) -> Vi
         processes=tuple(process_name(cluster, life) for life in effect.members),
         cause=effect.cause,
         reason=effect.reason.value,
+        detail=effect.detail,
     )

@@ -21,7 +21,8 @@ def to_text(event: Event) -> str:
 def _what(event: Event) -> str:
     if isinstance(event, View):
         together = " ".join(event.transitional)
-        return f"view {event.view} of {' '.join(event.members)}; with us: {together}; {event.cause}: {event.reason}"
+        why = "; ".join(filter(None, (event.detail, event.reason)))
+        return f"view {event.view} of {' '.join(event.members)}; with us: {together}; {event.cause}: {why}"
     if isinstance(event, StateEntered):
         return f"{event.state}: {event.reason}" + (f" ({event.detail})" if event.detail else "")
     if isinstance(event, Ready):

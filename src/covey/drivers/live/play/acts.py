@@ -50,6 +50,8 @@ class Shown(msgspec.Struct, frozen=True, tag_field="kind", tag="view"):
     cause: str
     reason: str
     seen_by: tuple[str, ...]
+    gone: tuple[str, ...] = ()
+    """Who was with them in the view before, as far as that was shown."""
 
 
 class Equals(msgspec.Struct, frozen=True, tag_field="kind", tag="ledger"):
@@ -200,6 +202,7 @@ EPILOGUE: Final = Step(
 def play(cluster: LocalCluster, troupe: Troupe, seconds: float) -> Iterator[Told]:
     """All acts, with this many seconds to read the text of each; then everybody comes to rest and ends."""
     yield PROLOGUE
+    former = _Former()
     for act in ACTS:
         yield Step(act.name, act.text, act.since)
         time.sleep(seconds)
@@ -208,7 +211,7 @@ def play(cluster: LocalCluster, troupe: Troupe, seconds: float) -> Iterator[Told
         for side in act.daemons:
             cluster.wait_for_view(*side)
         troupe.wait_for_members(act.sides)
-        yield from _views(act, at, cluster.views_since(begun), troupe.views_since(begun))
+        yield from _views(act, at, cluster.views_since(begun), troupe.views_since(begun), former)
         if act is ACTS[-1]:
             cluster.calm()
         time.sleep(max(0.3, seconds / 2))
@@ -233,7 +236,22 @@ def _ledgers(act: _Act, troupe: Troupe, begun: int) -> Iterator[Told]:
     troupe.tell("speak")
 
 
-def _views(act: _Act, at: int, daemons: list[View], programs: list[tuple[str, GroupViewed]]) -> list[Shown]:
+class _Former:
+    """The views so far, to tell who is gone in the next one."""
+
+    def __init__(self) -> None:
+        self._members: dict[str, list[tuple[str, ...]]] = {}
+
+    def told(self, one: Shown) -> Shown:
+        seen = self._members.setdefault(one.group, [])
+        before = next((members for members in reversed(seen) if {*members} >= {*one.transitional}), ())
+        seen.append(one.members)
+        return msgspec.structs.replace(one, gone=tuple(name for name in before if name not in one.members))
+
+
+def _views(
+    act: _Act, at: int, daemons: list[View], programs: list[tuple[str, GroupViewed]], former: _Former
+) -> list[Shown]:
     """One for each set that moved together: all of them saw the same."""
     seen = [_of_daemon(act.name, view, at) for view in daemons]
     seen += [_of_program(act.name, name, view, at) for name, view in programs]
@@ -242,7 +260,8 @@ def _views(act: _Act, at: int, daemons: list[View], programs: list[tuple[str, Gr
         key = (one.group, one.view, one.transitional)
         known = found.get(key, one)
         found[key] = msgspec.structs.replace(known, seen_by=tuple(sorted({*known.seen_by, *one.seen_by})))
-    shown = sorted(found.values(), key=lambda one: (len(one.members), len(one.transitional)))
+    told = [former.told(one) for one in sorted(found.values(), key=lambda one: one.after_ms)]
+    shown = sorted(told, key=lambda one: (len(one.members), len(one.transitional)))
     if act.is_brief:
         shown = list({one.group: one for one in shown}.values())
     return sorted(shown, key=lambda one: (one.group != DAEMONS, one.group, one.after_ms))
