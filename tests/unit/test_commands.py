@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from covey.cli import common, up
-from covey.cli.main import app
+from covey.cli.main import app, build, summary
 from covey.cli.status_tables import print_statuses
 from covey.client.address import socket_path
 from covey.config_file import load
@@ -327,3 +327,8 @@ def test_a_run_whose_trace_lost_rows_is_no_good_run(
     arguments = ["sim", "run", "--seed", "3", "--daemons", "3", "--seconds", "1", "--trace", str(tmp_path / "trace")]
     result = runner.invoke(app, arguments)
     assert (result.exit_code, "holds no rows" in result.stderr) == (2, True)
+
+
+def test_the_list_of_commands_says_what_the_commands_say() -> None:
+    runner = CliRunner()
+    assert runner.invoke(summary(), ["--help"]).output == runner.invoke(build(), ["--help"]).output

@@ -1,11 +1,12 @@
 """The `covey` command: one file a command beside this one.
 
-Starting must be quick, so only the file of the command that was asked for is imported. For a list of all commands, and
-for whatever is not the name of one, all of them are.
+Starting must be quick, so only the file of the command that was asked for is imported, and none for the list of all
+commands. For whatever is not the name of one, all of them are.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -34,6 +35,23 @@ COMMANDS: Final = {
 FAMILIES: Final = ("bench", "sim", "trace")
 """Files that hold several commands each."""
 
+SUMMARIES: Final = {
+    "demo": "Watch replicas survive a partition and crashes.",
+    "up": "Run a whole cluster on this machine until Ctrl-C.",
+    "chat": "Talk in a group, and see who comes and goes.",
+    "send": "Send messages, and say when they are delivered.",
+    "tail": "Show messages and views of groups, as they come.",
+    "groups": "Show who is in which group, at which daemon.",
+    "status": "Ask running daemons on this machine how they are, and why.",
+    "top": "Watch the daemons of this machine, live.",
+    "init": "Write a configuration for a cluster on this machine, to be edited.",
+    "daemon": "Run one daemon in the foreground.",
+    "bench": "Measure with real processes.",
+    "sim": "Run whole clusters in virtual time.",
+    "trace": "Look at recorded event traces.",
+}
+"""What the list of all commands says of each: the first line of its own help. A test keeps it so."""
+
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -49,8 +67,15 @@ def root(
     """Covey: wide-area group communication with extended virtual synchrony."""
 
 
-def build(wanted: str | None = None) -> typer.Typer:
-    """The command line: with one command if this is its name, else with all."""
+def summary() -> typer.Typer:
+    """The command line as far as its own help shows it."""
+    made = _empty()
+    for name, text in SUMMARIES.items():
+        made.command(name, help=text)(lambda: None)
+    return made
+
+
+def _empty() -> typer.Typer:
     made = typer.Typer(
         name="covey",
         help="Covey: wide-area group communication with extended virtual synchrony.",
@@ -61,6 +86,12 @@ def build(wanted: str | None = None) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     made.callback()(root)
+    return made
+
+
+def build(wanted: str | None = None) -> typer.Typer:
+    """The command line: with one command if this is its name, else with all."""
+    made = _empty()
     for name, file in COMMANDS.items():
         if wanted in (None, name):
             module = import_module(f".{file}", __package__)
@@ -91,5 +122,7 @@ def __getattr__(name: str) -> typer.Typer:
 
 
 def main() -> None:
+    if sys.argv[1:] in ([], ["-h"], ["--help"]) and not any(name.endswith("_COMPLETE") for name in os.environ):
+        summary()()
     first = sys.argv[1] if len(sys.argv) > 1 else ""
     build(first if first in COMMANDS or first in FAMILIES or first == "--version" else None)()
