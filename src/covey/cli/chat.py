@@ -237,7 +237,7 @@ class Talk:
                 await session.send(words[1], words[2].encode(), self._service)
                 self._screen.line(f"(to {words[1]} alone) {words[2]}")
             else:
-                self._screen.line(HELP)
+                self._screen.line(HELP if words[0] == "/help" else f"nobody was told that; {HELP}")
         except CoveyError as error:
             self._screen.line(str(error))
 
