@@ -88,6 +88,13 @@ def test_sending_to_one_program_does_not_claim_that_it_is_there(cluster: LocalCl
     assert ran.stdout == "1 agreed message to nobody@a (if it is there): delivered, in one order for all\n"
 
 
+def test_a_program_at_a_daemon_that_is_not_there_got_nothing(cluster: LocalCluster) -> None:
+    ran = run(cluster, "send", "nobody@z", "hi")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "nobody@z cannot have got it" in ran.stderr
+    assert "covey status" in ran.stderr
+
+
 def test_nothing_to_send_is_said(cluster: LocalCluster) -> None:
     ran = run(cluster, "send", "room")
     assert (ran.returncode, ran.stdout) == (0, "")
@@ -498,6 +505,9 @@ def test_the_demonstration_keeps_every_promise_and_shows_each_of_them(tmp_path: 
     assert [name for name, one in guarantees.items() if one["violations"] or not one["rows_checked"]] == []
     views = [one for one in told if one["kind"] == "view" and one["act"] == "merge" and one["group"] == "euros"]
     assert sorted(view["transitional"] for view in views) == [["anna@a", "ben@b"], ["carl@c", "dora@d"]]
+    lost = [one for one in told if one["kind"] == "view" and one["group"] == "daemons" and one["cause"] == "loss"]
+    assert {name for view in lost if view["act"] == "crash" for name in view["gone"]} >= {"c"}
+    assert not any({*view["gone"]} & {*view["members"]} for view in lost)
     equal = {one["act"]: 0 for one in told if one["kind"] == "ledger"}
     for one in told:
         if one["kind"] == "ledger" and one["group"] == "euros":

@@ -101,7 +101,7 @@ class Workshop:
         return self._spark.read.schema(frame.schema).parquet(path)
 
     @contextmanager
-    def small(self, applies: bool = True) -> Iterator[None]:
+    def small(self, applies: bool) -> Iterator[None]:
         with _settings(self._spark, SMALL_SETTINGS if applies else {}):
             self._is_small = applies
             try:

@@ -64,7 +64,7 @@ def send(
     """Send messages, and say when they are delivered.
 
     They go to groups, or to one program as name@daemon. Whoever sends need not be a member. Exits 1 if no daemon is
-    reached, or if they are not delivered in time.
+    reached, if they are not delivered in time, or if the daemon of a program is not in the view.
     """
     from covey.client import blocking
     from covey.client.address import endpoints

@@ -24,7 +24,7 @@ def cohorts_of(stays: DataFrame, memberships: DataFrame) -> DataFrame:
 
 
 def moving(stays: DataFrame) -> DataFrame:
-    """The same of those who move alone."""
+    """The same without those who rest."""
     return _of_several(_movers(stays))
 
 
