@@ -274,7 +274,7 @@ def loopback(daemons: int = 5) -> Settings:
     return msgspec.structs.replace(
         lan(daemons),
         packet_bytes=60_000,
-        bundle_bytes=50_000,
+        bundle_bytes=56_800,
         ring_packets_per_visit=20,
         ring_packets_per_rotation=48,
         ring_packets_unstable=120,

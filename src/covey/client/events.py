@@ -17,7 +17,7 @@ from covey.ids import Ballot
 from covey.protocol.values import Service
 from covey.protocol.wire.session import NET, SELF_DISCARD, Arrived, GroupLeft, GroupView, read_sender, sender_prefix
 
-from .records import check_records, payloads_of, records_in
+from .records import Body, check_records, payloads_of, records_in
 
 
 def name_of(process: str) -> str:
@@ -72,7 +72,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     """The sender for ever: `alice@a:7.3`; another session of the same name has another one."""
 
 
-class Batch(msgspec.Struct, frozen=True, gc=False):
+class Batch(msgspec.Struct, frozen=True, gc=False, eq=False):
     """A run of messages that travelled together: one sender, the same destinations and service.
 
     Its messages are made when they are asked for:
@@ -100,10 +100,26 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
     size: int
     """What all messages have, in bytes, or `records.MIXED`."""
     start: int
-    body: bytes
+    """Where in `body` the messages begin."""
+    body: Body
 
     def __len__(self) -> int:
         return self.count
+
+    def __eq__(self, other: object) -> bool:
+        """The same messages, however their bytes came in."""
+        if not isinstance(other, Batch):
+            return NotImplemented
+        return self._head() == other._head() and self._messages() == other._messages()
+
+    def __hash__(self) -> int:
+        return hash(self._head())
+
+    def _head(self) -> tuple[object, ...]:
+        return self.process, self.session_seq, self.count, self.groups, self.service, self.order, self.flags
+
+    def _messages(self) -> memoryview:
+        return memoryview(self.body)[self.start :]
 
     def __iter__(self) -> Iterator[Message]:
         sender, groups, service, process, order = self.sender, self.groups, self.service, self.process, self.order
@@ -212,12 +228,22 @@ def _sender_text(arrived: Arrived) -> str:
 def batch_of(arrived: Arrived) -> Batch:
     """FrameError: the body is not what its frame promised."""
     a = arrived
-    body = bytes(a.body)
-    process = read_sender(body)
-    name, start = _sender(process)
+    process = read_sender(a.body)
+    name, prefix_bytes = _sender(process)
+    body, at = _own(a.body)
+    start = at + prefix_bytes
     size = check_records(body, start, a.messages)
     order = Order(a.view, a.stamp, a.site) if a.service is not Service.UNRELIABLE else None
     return Batch(name, a.groups, a.service, a.session_seq, order, process, a.flags, a.messages, size, start, body)
+
+
+def _own(body: memoryview) -> tuple[Body, int]:
+    """A body to keep, and where it begins in that: what was put together for it alone is not copied once more.
+
+    What a `Splitter` puts together ends with its body. Otherwise the view would keep the whole read it came in.
+    """
+    whole = body.obj
+    return (whole, len(whole) - len(body)) if isinstance(whole, bytearray) else (bytes(body), 0)
 
 
 @lru_cache(maxsize=1_024)

@@ -1,11 +1,11 @@
 """What a session has said and the stream has not taken yet: requests, and runs of messages that grow while they wait.
 
 In:        encoded requests and checked messages, in the order in which the program gave them.
-Out:       frames, in that order; what waits together for the same destinations travels in one bundle.
+Out:       frames, in that order; what waits together for the same destinations travels in one frame.
 Not here:  whether a message may be sent (protocol.py), the layout (wire/session.py, records.py).
 
 Invariants:
-  B1  a bundle holds messages of one route, and never more than the limit unless it is a single message
+  B1  a run holds messages of one route, and never more than the route's limit unless it is a single message
   B2  messages leave in the order of their numbers 1, 2, 3 …, and requests where they were made
   B3  `size` is the sum of what waits
 """
@@ -24,20 +24,22 @@ from covey.protocol.wire.session import RECORD_BYTES, sending_head
 from .records import record_head, records_of
 
 PARTS_FEW = 16
-"""So many parts of a bundle are handed to the system as they are: joining more takes less time than that."""
+"""So many parts of a run are handed to the system as they are: joining more takes less time than that."""
 
 
 class Route(NamedTuple):
-    """Where and how a message travels. Messages of one bundle share one."""
+    """Where and how a message travels. Messages of one run share one."""
 
     groups: tuple[str, ...]
     service: Service
     flags: int
     payload_bytes_max: int
+    run_bytes: int
+    """So much travels together."""
 
 
 class _Run:
-    """A bundle in the making."""
+    """A frame in the making."""
 
     __slots__ = ("count", "parts", "route", "seq", "size")
 
@@ -62,12 +64,10 @@ class Outbox:
         self._growing: _Run | None = None
         """The last of those that wait, if messages may still be added to it."""
         self._prefix = b""
-        self._bundle_bytes = 0
 
-    def open(self, prefix: bytes, bundle_bytes: int) -> None:
-        """What every body begins with, and how large one may be."""
+    def open(self, prefix: bytes) -> None:
+        """What every body begins with."""
         self._prefix = prefix
-        self._bundle_bytes = bundle_bytes
 
     def put_request(self, data: bytes) -> None:
         self._growing = None
@@ -88,7 +88,7 @@ class Outbox:
         at, end = 0, len(payloads)
         while at < end:
             run = self._run_for(route, ends[at + 1] - ends[at])
-            fitting = bisect_right(ends, ends[at] + self._bundle_bytes - run.size) - 1
+            fitting = bisect_right(ends, ends[at] + route.run_bytes - run.size) - 1
             upto = max(at + 1, min(fitting, end))
             run.parts += records_of(payloads[at:upto], kind)
             self._count(run, upto - at, ends[upto] - ends[at])
@@ -123,11 +123,11 @@ class Outbox:
         for run in self._waiting:
             if not isinstance(run, bytes):
                 assert run.size == sum(map(len, run.parts)), "B3"
-                assert run.size <= self._bundle_bytes or run.count == 1, "B1"
+                assert run.size <= run.route.run_bytes or run.count == 1, "B1"
 
     def _run_for(self, route: Route, size: int) -> _Run:
         run = self._growing
-        if run is None or run.route is not route or run.size + size > self._bundle_bytes:
+        if run is None or run.route is not route or run.size + size > route.run_bytes:
             run = self._growing = _Run(route, self.next_seq, self._prefix)
             self._waiting.append(run)
             self.size += run.size

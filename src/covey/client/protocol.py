@@ -48,7 +48,7 @@ from covey.protocol.wire.session import (
 
 from .events import Disconnected, Event, Failure, Transitional, batch_or_failure, name_of, self_leave_of, view_of
 from .outbox import Outbox
-from .routes import Data, Destinations, Routes, check_kind, checked_payload, checked_payloads, unreliable_bytes_max
+from .routes import Data, Destinations, Routes, check_kind, checked_payload, checked_payloads
 
 PRIORITIES: Final = range(3)
 POLICIES: Final[tuple[Policy, ...]] = ("disconnect", "block")
@@ -90,7 +90,7 @@ class ClientProtocol:
         self._hello = encode_word(Hello(MAGIC, VERSION, name, priority, policy))
         self._splitter = Splitter(HELLO_BYTES_MAX)
         self._outbox = Outbox()
-        self._routes = Routes(0, 0)
+        self._routes = Routes(0, 0, b"")
         self._groups: dict[str, None] = {}
         self._views: dict[str, str] = {}
         self.process: str | None = None
@@ -266,8 +266,8 @@ class ClientProtocol:
         prefix = sender_prefix(word.process)
         self.process = word.process
         self._splitter.frame_bytes_max = max(message_bytes_max, VIEW_BYTES_MAX) + FRAME_SLACK
-        self._outbox.open(prefix, word.bundle_bytes)
-        self._routes = Routes(message_bytes_max, unreliable_bytes_max(word.bundle_bytes, prefix))
+        self._outbox.open(prefix)
+        self._routes = Routes(message_bytes_max, word.bundle_bytes, prefix)
         self._state = State.OPEN
 
     def _enter_leaving(self) -> None:

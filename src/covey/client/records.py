@@ -19,6 +19,8 @@ from typing import Final
 from covey.errors import FrameError
 from covey.protocol.wire.session import RECORD_BYTES
 
+Body = bytes | bytearray
+
 MIXED: Final = -1
 """Instead of the size that all messages of a body have."""
 
@@ -41,7 +43,7 @@ def records_of(payloads: Sequence[bytes], kind: int) -> Iterable[bytes]:
     return chain.from_iterable(zip(map(_head, map(len, payloads), repeat(kind)), payloads, strict=True))
 
 
-def check_records(body: bytes, start: int, count: int) -> int:
+def check_records(body: Body, start: int, count: int) -> int:
     """The size that all `count` messages have, or MIXED; FrameError unless the body holds them and nothing else."""
     total = len(body) - start
     if count < 1 or total < count * RECORD_BYTES:
@@ -53,21 +55,21 @@ def check_records(body: bytes, start: int, count: int) -> int:
     return stride - RECORD_BYTES if count == 1 else MIXED
 
 
-def payloads_of(body: bytes, start: int, size: int) -> list[bytes]:
+def payloads_of(body: Body, start: int, size: int) -> list[bytes]:
     """Of a checked body."""
     if size == MIXED:
         return [payload for _, payload in _mixed(body, start)]
     return [payload for (payload,) in _payloads_of_size(size).iter_unpack(memoryview(body)[start:])]
 
 
-def records_in(body: bytes, start: int, size: int) -> Iterator[tuple[int, bytes]]:
+def records_in(body: Body, start: int, size: int) -> Iterator[tuple[int, bytes]]:
     """(kind, payload) of each message of a checked body."""
     if size == MIXED:
         return _mixed(body, start)
     return _records_of_size(size).iter_unpack(memoryview(body)[start:])
 
 
-def _all_have(size: int, body: bytes, start: int, stride: int, count: int) -> bool:
+def _all_have(size: int, body: Body, start: int, stride: int, count: int) -> bool:
     """Whether this size stands wherever a message would begin if they all had it."""
     wanted = _SIZE.pack(size)
     return (
@@ -78,23 +80,23 @@ def _all_have(size: int, body: bytes, start: int, stride: int, count: int) -> bo
     )
 
 
-def _walk(body: bytes, at: int, count: int) -> None:
-    size_at, end = _SIZE.unpack_from, len(body)
+def _walk(body: Body, start: int, count: int) -> None:
+    size_at, at, end = _SIZE.unpack_from, start, len(body)
     try:
         for _ in range(count):
             at += RECORD_BYTES + size_at(body, at)[0]
     except struct.error:
-        raise FrameError("malformed body", f"{count} messages do not fit {end} bytes") from None
+        raise FrameError("malformed body", f"{count} messages do not fit {end - start} bytes") from None
     if at != end:
-        raise FrameError("malformed body", f"{count} messages end at {at} of {end} bytes")
+        raise FrameError("malformed body", f"{count} messages end at {at - start} of {end - start} bytes")
 
 
-def _mixed(body: bytes, at: int) -> Iterator[tuple[int, bytes]]:
-    record_at, end = _RECORD.unpack_from, len(body)
+def _mixed(body: Body, at: int) -> Iterator[tuple[int, bytes]]:
+    record_at, end, view = _RECORD.unpack_from, len(body), memoryview(body)
     while at < end:
         size, kind = record_at(body, at)
         at += RECORD_BYTES
-        yield kind, body[at : at + size]
+        yield kind, bytes(view[at : at + size])
         at += size
 
 

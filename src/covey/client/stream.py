@@ -10,12 +10,13 @@ from __future__ import annotations
 import socket
 from typing import Final
 
+from covey.memory import keep_freed_memory
 from covey.protocol.values import Payload
 
 from .events import Disconnected, Event
 from .protocol import ClientProtocol
 
-READ_BYTES: Final = 100_000
+READ_BYTES: Final = 256 * 1024
 WRITE_BYTES: Final = 256 * 1024
 BUSY_PAUSE_S: Final = 0.01
 """Before trying again to connect to a daemon that has too many connections to take."""
@@ -26,6 +27,7 @@ PARTS_MAX: Final = 512
 class Stream:
     def __init__(self, connected: socket.socket, protocol: ClientProtocol) -> None:
         connected.setblocking(False)
+        keep_freed_memory()
         self.protocol = protocol
         self.at_end = False
         """Nothing more will come."""

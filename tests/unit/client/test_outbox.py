@@ -17,10 +17,10 @@ from tests.unit.client.reading import read_records
 PREFIX = sender_prefix("alice@a:7.3")
 LIMIT = 100
 ROUTES = [
-    Route(("room",), Service.AGREED, 0, 1_000),
-    Route(("room",), Service.SAFE, 0, 1_000),
-    Route(("room", "hall"), Service.AGREED, 0, 1_000),
-    Route(("room",), Service.AGREED, 1, 1_000),
+    Route(("room",), Service.AGREED, 0, 1_000, LIMIT),
+    Route(("room",), Service.SAFE, 0, 1_000, LIMIT),
+    Route(("room", "hall"), Service.AGREED, 0, 1_000, LIMIT),
+    Route(("room",), Service.AGREED, 1, 1_000, LIMIT),
 ]
 REQUEST = encode_word(JoinGroup("hall"))
 
@@ -36,7 +36,7 @@ class Said(NamedTuple):
 
 def outbox() -> Outbox:
     made = Outbox()
-    made.open(PREFIX, LIMIT)
+    made.open(PREFIX)
     return made
 
 

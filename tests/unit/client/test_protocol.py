@@ -9,6 +9,7 @@ import pytest
 import covey
 from covey.client.events import Batch, Disconnected, Failure, Order, SelfLeave, Transitional, View
 from covey.client.protocol import ClientProtocol
+from covey.client.routes import RUN_BUNDLES
 from covey.errors import (
     ArgumentError,
     CoveyError,
@@ -289,6 +290,24 @@ def test_an_unreliable_message_fits_one_bundle() -> None:
     with pytest.raises(MessageTooLargeError, match="one bundle") as caught:
         client.send("room", bytes(largest + 1), covey.UNRELIABLE)
     assert caught.value.limit == largest
+
+
+@pytest.mark.parametrize(("service", "bundles"), [(covey.AGREED, RUN_BUNDLES), (covey.UNRELIABLE, 1)])
+def test_what_waits_travels_in_runs_of_some_bundles_but_unreliable_in_one(service: Service, bundles: int) -> None:
+    client = welcomed()
+    payloads = [bytes(100)] * (3 * RUN_BUNDLES * BUNDLE_BYTES // 100)
+    client.send_many("room", payloads, service)
+    words = [word for word in words_of(client.take(len(payloads) * 200)) if isinstance(word, Sending)]
+    assert sum(word.messages for word in words) == len(payloads)
+    sizes = [len(word.body) for word in words[:-1]]
+    assert all(bundles * BUNDLE_BYTES - 106 < size <= bundles * BUNDLE_BYTES for size in sizes)
+
+
+def test_a_run_is_no_larger_than_the_largest_message() -> None:
+    client = welcomed(bundle_bytes=MESSAGE_BYTES_MAX)
+    client.send_many("room", [bytes(1_000)] * (2 * MESSAGE_BYTES_MAX // 1_000))
+    words = [word for word in words_of(client.take(4 * MESSAGE_BYTES_MAX)) if isinstance(word, Sending)]
+    assert max(len(word.body) for word in words) <= MESSAGE_BYTES_MAX
 
 
 def test_many_are_sent_whole_or_not_at_all() -> None:

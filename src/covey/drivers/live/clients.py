@@ -24,9 +24,8 @@ from covey.protocol.engine import Engine
 from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Input
 from covey.protocol.values import Payload
 
-READ_BYTES: Final = 100_000
-"""Below the size from which the system maps fresh memory for every read."""
-READS_PER_TURN_MAX: Final = 4
+READ_BYTES: Final = 256 * 1024
+READS_PER_TURN_MAX: Final = 2
 """Of one client that has much to say: the others, and the token, wait no longer than that."""
 PULL_BYTES: Final = 256 * 1024
 BUFFER_BYTES: Final = 512 * 1024

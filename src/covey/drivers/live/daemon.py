@@ -23,6 +23,7 @@ import msgspec
 
 from covey.config_file import load
 from covey.errors import ConfigError, CoveyError
+from covey.memory import keep_freed_memory
 from covey.protocol.effects import Effect, Stopped
 from covey.protocol.inputs import Stop
 from covey.protocol.states import State
@@ -112,6 +113,7 @@ class DaemonProcess:
             self._notice(f"datagrams to {' '.join(self._configuration.unsealed_hosts)} are not sealed: {UNSEALED}")
         host, port = self._daemon.endpoint.address
         self._say(Ready(time_ns=time.time_ns(), process=self.process, address=f"{host}:{port}"))
+        keep_freed_memory()
         gc.freeze()  # What exists now stays: no collection shall look at it again.
         gc.set_threshold(20_000, 20, 50)  # Nothing in the loop makes rings of objects: look rarely.
         gc.enable()  # It is off while a daemon starts (launch.py).
