@@ -293,7 +293,7 @@ class Engine:
         if sender.rank == self.kit.me.rank:
             self.kit.count.drop("frame dropped: our own, retransmitted")
             return []
-        if isinstance(frame, Data | Unreliable | Announce | Parked | Hurry):
+        if isinstance(frame, ViewFrame):
             return self._on_view_frame(sender, frame, data, now_us)
         if isinstance(frame, AttemptFrame):
             return self._on_attempt_frame(sender, frame, now_us) + self._carry_out(now_us)

@@ -51,13 +51,11 @@ class Operation:
         self._high = high
         self._far_ahead: set[int] = set()
         self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
+        self._fragments_max = 1 + (kit.settings.message_bytes_max + FRAME_SLACK) // kit.settings.bundle_bytes
+        self.ahead_max = max(kit.settings.ring_bundles_unstable, kit.settings.source_bundles_unstable)
+        """Bundles of one site that can be under way at once: windows open only as far as everybody has received."""
         if queue.start_view():
             kit.count.add("message begun again")
-
-    @property
-    def ahead_max(self) -> int:
-        """Bundles of one site that can be under way at once: windows open only as far as everybody has received."""
-        return max(self.kit.settings.ring_bundles_unstable, self.kit.settings.source_bundles_unstable)
 
     # --- beginning and ending
 
@@ -306,8 +304,7 @@ class Operation:
             and bundle.service is not Service.UNRELIABLE
             and 0 < bundle.stamp < INFINITE
             and bundle.number > 0
-            and bundle.fragments
-            <= 1 + (self.kit.settings.message_bytes_max + FRAME_SLACK) // self.kit.settings.bundle_bytes
+            and bundle.fragments <= self._fragments_max
         ):
             return True
         self.kit.count.drop("bundle dropped: impossible")
@@ -329,8 +326,9 @@ class Operation:
 
     def _see_stamp(self, stamp: int, rank: int, now_us: int) -> list[Effect]:
         """Our clock follows every stamp; a clock that is far ahead is named to the operator, once a view."""
-        far = self.kit.clock.is_far_ahead(stamp, now_us)
-        self.kit.clock.see(stamp)
+        clock = self.kit.clock
+        far = clock.is_far_ahead(stamp, now_us)
+        clock.see(stamp)
         if not far or rank in self._far_ahead:
             return []
         self._far_ahead.add(rank)

@@ -25,7 +25,6 @@ from covey.protocol.values import (
     Delivery,
     Kind,
     Service,
-    SessionKey,
 )
 
 from .log import SiteLog
@@ -44,7 +43,7 @@ class Order:
         self.frozen = False
         self._aru_when_frozen = 0
         self._count = count
-        self._sessions: dict[SessionKey, SessionOrder] = {}
+        self._sessions: dict[tuple[Life, int], SessionOrder] = {}
         # Everything that has not left the order, by place.
         self._heap: list[tuple[int, int, int]] = []
         self._highest = 0
@@ -83,7 +82,7 @@ class Order:
 
     def line(self) -> int:
         """Everything up to this stamp is here, from every site."""
-        return min(log.frontier for log in self.logs.values())
+        return min([log.frontier for log in self.logs.values()])
 
     def safe_line(self) -> int:
         return self.stability.safe_line()
@@ -177,7 +176,7 @@ class Order:
             assert self.stability.received_by_all(site) <= log.gap_free, "O5"
         for session in self._sessions.values():
             session.check()
-        unfinished = [key.origin for key, session in self._sessions.items() if session.is_within_a_message()]
+        unfinished = [origin for (origin, _), session in self._sessions.items() if session.is_within_a_message()]
         assert len(unfinished) == len(set(unfinished)) or self.frozen, "O4"
 
     # --- helpers
@@ -193,7 +192,7 @@ class Order:
         return True
 
     def _session(self, bundle: Bundle) -> SessionOrder:
-        key = bundle.key
+        key = (bundle.origin, bundle.session)
         session = self._sessions.get(key)
         if session is None:
             session = self._sessions[key] = SessionOrder()
@@ -219,7 +218,7 @@ class Order:
             return []  # A fragment is lost for good: only possible above a hole.
         session.finish(delivery)
         if bundle.kind is Kind.DISCONNECT:
-            self._sessions.pop(bundle.key, None)  # It was the session's last word.
+            self._sessions.pop((bundle.origin, bundle.session), None)  # It was the session's last word.
         return [delivery] if self.frozen or self.hold_early else [delivery, *self._next_fifo(session)]
 
     def _early(self, bundle: Bundle) -> list[Delivery]:

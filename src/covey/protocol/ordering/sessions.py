@@ -8,7 +8,11 @@ Invariants: F1 the set of places done ahead does not touch the prefix; F2 what i
 
 from __future__ import annotations
 
+from typing import Final
+
 from covey.protocol.values import Bundle, Delivery, Service
+
+EARLY: Final = (Service.RELIABLE, Service.FIFO)
 
 
 class SessionOrder:
@@ -87,4 +91,4 @@ class SessionOrder:
 
 def may_come_early(bundle: Bundle) -> bool:
     """Reliable and fifo need not wait for their place in the agreed order."""
-    return bundle.service in (Service.RELIABLE, Service.FIFO)
+    return bundle.service in EARLY

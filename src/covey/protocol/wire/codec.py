@@ -38,6 +38,7 @@ from .frames import (
     Want,
     WantGroups,
 )
+from .group_names import pack_groups, read_groups
 
 MAGIC: Final = b"Cv"
 VERSION: Final = 1
@@ -70,7 +71,6 @@ _BALLOT = struct.Struct("<QHQ")
 _PACKET = struct.Struct("<QQH")
 _CHUNK = struct.Struct("<HQHHI")
 _BUNDLE = struct.Struct("<HQQHQIQIQBIIBBBI")
-_LENGTH = struct.Struct("<H")
 _COUNT = struct.Struct("<H")
 
 PACKET_OVERHEAD: Final = _BALLOT.size + _PACKET.size
@@ -100,10 +100,10 @@ class Codec:
         return len(self._prefix) + _SENDER.size
 
     def encode(self, frame: Frame) -> bytes:
-        if isinstance(frame, Control):
-            return self._head(_KIND[type(frame)]) + _encode(frame)
         if isinstance(frame, Data):
             return b"".join((self._head(_DATA), *_data_parts(frame)))
+        if isinstance(frame, Control):
+            return self._head(_KIND[type(frame)]) + _encode(frame)
         if isinstance(frame, Resend):
             parts = [part for bundle in frame.bundles for part in bundle_parts(bundle)]
             return b"".join(
@@ -159,12 +159,11 @@ def _body(kind: int, body: memoryview) -> Frame:
 def bundle_parts(bundle: Bundle) -> list[Payload]:
     """A bundle's encoding in parts, the payload not copied."""
     b = bundle
-    groups = [group.encode() for group in b.groups]
     head = _BUNDLE.pack(
         b.site, b.number, b.stamp, b.origin.rank, b.origin.boot, b.session, b.session_seq, b.count, b.place, b.service,
-        b.fragment, b.fragments, b.kind, b.flags, len(groups), len(b.payload),
+        b.fragment, b.fragments, b.kind, b.flags, len(b.groups), len(b.payload),
     )  # fmt: skip
-    return [head, *(_LENGTH.pack(len(group)) + group for group in groups), b.payload]
+    return [head, pack_groups(b.groups), b.payload]
 
 
 def encode_bundle(bundle: Bundle) -> bytes:
@@ -187,12 +186,7 @@ def _read_bundle(body: memoryview) -> tuple[Bundle, int]:
         site, number, stamp, rank, boot, session, session_seq, count, place, service, fragment, fragments,
         kind, flags, groups, length,
     ) = _BUNDLE.unpack_from(body)  # fmt: skip
-    at = _BUNDLE.size
-    names = []
-    for _ in range(groups):
-        (size,) = _LENGTH.unpack_from(body, at)
-        names.append(str(body[at + 2 : at + 2 + size], "utf-8"))
-        at += 2 + size
+    names, at = read_groups(body, _BUNDLE.size, groups)
     if at + length > len(body) or not 0 <= fragment < fragments or not 1 <= count <= COUNT_MAX:
         raise FrameError("malformed bundle", f"number {number} of site {site}")
     _check_number(session_seq + count)
@@ -200,7 +194,7 @@ def _read_bundle(body: memoryview) -> tuple[Bundle, int]:
         raise FrameError("malformed bundle", f"service {service}, kind {kind}, {groups} groups")
     return Bundle(
         site, number, stamp, Life(rank, boot), session, session_seq, count, place, _SERVICES[service], fragment,
-        fragments, tuple(names), body[at : at + length], _KINDS[kind], flags,
+        fragments, names, body[at : at + length], _KINDS[kind], flags,
     ), at + length  # fmt: skip
 
 

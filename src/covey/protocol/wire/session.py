@@ -10,7 +10,6 @@ Bounded: a length is checked before anything of that length is kept.
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
 from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
@@ -19,6 +18,8 @@ from msgspec import Meta
 from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Natural
 from covey.protocol.values import Bundle, Payload, Service
+
+from .group_names import pack_groups, read_groups
 
 VERSION: Final = 1
 MAGIC: Final = "covey"
@@ -207,7 +208,7 @@ def sending_head(
     service: Service, flags: int, messages: int, session_seq: int, groups: tuple[str, ...], body_bytes: int
 ) -> bytes:
     """Everything of the SEND frame but its body."""
-    head = _SEND.pack(service, flags, messages, session_seq, len(groups)) + _pack_groups(groups)
+    head = _SEND.pack(service, flags, messages, session_seq, len(groups)) + pack_groups(groups)
     return _HEAD.pack(len(head) + body_bytes, _SENDING) + head
 
 
@@ -218,7 +219,7 @@ def sending_parts(sending: Sending) -> list[Payload]:
 def arrived_head(bundle: Bundle, view: Ballot, body_bytes: int) -> bytes:
     """Everything of the DATA frame for a delivered bundle but its body, which follows as it is."""
     b = bundle
-    groups = _pack_groups(b.groups)
+    groups = pack_groups(b.groups)
     length = _DATA.size + len(groups) + body_bytes
     return b"".join(
         (
@@ -227,11 +228,6 @@ def arrived_head(bundle: Bundle, view: Ballot, body_bytes: int) -> bytes:
             groups,
         )
     )
-
-
-@lru_cache(maxsize=10_000)
-def _pack_groups(groups: tuple[str, ...]) -> bytes:
-    return b"".join(_LENGTH.pack(len(name)) + name for name in (group.encode() for group in groups))
 
 
 # --- from bytes
@@ -313,7 +309,7 @@ def _word(kind: int, body: memoryview) -> Word:
 def _read_sending(body: memoryview) -> Sending:
     try:
         service, flags, count, session_seq, groups = _SEND.unpack_from(body)
-        names, at = _read_groups(body, _SEND.size, groups)
+        names, at = read_groups(body, _SEND.size, groups)
         return Sending(_SERVICES[service], flags, count, session_seq, names, body[at:])
     except (struct.error, ValueError, IndexError) as error:
         raise FrameError("malformed frame", str(error)) from None
@@ -322,32 +318,11 @@ def _read_sending(body: memoryview) -> Sending:
 def _read_arrived(body: memoryview) -> Arrived:
     try:
         service, flags, count, session_seq, counter, proposer, boot, stamp, site, groups = _DATA.unpack_from(body)
-        names, at = _read_groups(body, _DATA.size, groups)
+        names, at = read_groups(body, _DATA.size, groups)
         view = Ballot(counter, proposer, boot)
         return Arrived(_SERVICES[service], flags, count, session_seq, view, stamp, site, names, body[at:])
     except (struct.error, ValueError, IndexError) as error:
         raise FrameError("malformed frame", str(error)) from None
-
-
-def _read_groups(body: memoryview, at: int, count: int) -> tuple[tuple[str, ...], int]:
-    start = at
-    for _ in range(count):
-        (size,) = _LENGTH.unpack_from(body, at)
-        at += _LENGTH.size + size
-        if at > len(body):
-            raise FrameError("malformed frame", "a name is longer than its frame")
-    return _unpack_groups(bytes(body[start:at])), at
-
-
-@lru_cache(maxsize=10_000)
-def _unpack_groups(packed: bytes) -> tuple[str, ...]:
-    """Most frames go where others went before."""
-    names, at = [], 0
-    while at < len(packed):
-        (size,) = _LENGTH.unpack_from(packed, at)
-        at += _LENGTH.size + size
-        names.append(packed[at - size : at].decode())
-    return tuple(names)
 
 
 # --- messages inside a body

@@ -1,0 +1,48 @@
+"""The names of groups inside a frame: each behind its length.
+
+In:        names, or the body of a frame.  Out: their encoding; the names again, and where they end.
+Not here:  which names are allowed (names.py).
+
+Most frames go where others went before, so both directions remember.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import Final
+
+from covey.errors import FrameError
+
+REMEMBERED: Final = 10_000
+_LENGTH: Final = struct.Struct("<H")
+
+
+@lru_cache(maxsize=REMEMBERED)
+def pack_groups(groups: tuple[str, ...]) -> bytes:
+    r"""
+    >>> pack_groups(("a", "room"))
+    b'\x01\x00a\x04\x00room'
+    """
+    return b"".join(_LENGTH.pack(len(name)) + name for name in (group.encode() for group in groups))
+
+
+def read_groups(body: memoryview, at: int, count: int) -> tuple[tuple[str, ...], int]:
+    """So many names, and where they end; FrameError, struct.error or ValueError if they are none."""
+    start = at
+    for _ in range(count):
+        (size,) = _LENGTH.unpack_from(body, at)
+        at += _LENGTH.size + size
+        if at > len(body):
+            raise FrameError("malformed frame", "a name is longer than its frame")
+    return _unpack_groups(bytes(body[start:at])), at
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _unpack_groups(packed: bytes) -> tuple[str, ...]:
+    names, at = [], 0
+    while at < len(packed):
+        (size,) = _LENGTH.unpack_from(packed, at)
+        at += _LENGTH.size + size
+        names.append(packed[at - size : at].decode())
+    return tuple(names)
