@@ -1,11 +1,11 @@
-"""What a session has said and the stream has not taken yet: requests, and runs of messages that grow while they wait.
+"""What a session has said and the stream has not taken yet: requests, and batches that grow while they wait.
 
 In:        encoded requests and checked messages, in the order in which the program gave them.
 Out:       frames, in that order; what waits together for the same destinations travels in one frame.
 Not here:  whether a message may be sent (protocol.py), the layout (wire/session.py, records.py).
 
 Invariants:
-  B1  a run holds messages of one route, and never more than the route's limit unless it is a single message
+  B1  a batch holds messages of one route, and never more than the route's limit unless it is a single message
   B2  messages leave in the order of their numbers 1, 2, 3 …, and requests where they were made
   B3  `size` is the sum of what waits
 """
@@ -24,21 +24,21 @@ from covey.protocol.wire.session import RECORD_BYTES, sending_head
 from .records import record_head, records_of
 
 PARTS_FEW = 16
-"""So many parts of a run are handed to the system as they are: joining more takes less time than that."""
+"""So many parts of a batch are handed to the system as they are: joining more takes less time than that."""
 
 
 class Route(NamedTuple):
-    """Where and how a message travels. Messages of one run share one."""
+    """Where and how a message travels. Messages of one batch share one."""
 
     groups: tuple[str, ...]
     service: Service
     flags: int
     payload_bytes_max: int
-    run_bytes: int
+    batch_bytes: int
     """So much travels together."""
 
 
-class _Run:
+class _Batch:
     """A frame in the making."""
 
     __slots__ = ("count", "parts", "route", "seq", "size")
@@ -60,8 +60,8 @@ class Outbox:
     def __init__(self) -> None:
         self.size = 0
         self.next_seq = 1
-        self._waiting: deque[bytes | _Run] = deque()
-        self._growing: _Run | None = None
+        self._waiting: deque[bytes | _Batch] = deque()
+        self._growing: _Batch | None = None
         """The last of those that wait, if messages may still be added to it."""
         self._prefix = b""
 
@@ -77,9 +77,9 @@ class Outbox:
     def put(self, route: Route, kind: int, payload: bytes) -> int:
         """The number of the message."""
         size = len(payload)
-        run = self._run_for(route, size + RECORD_BYTES)
-        run.parts += record_head(size, kind), payload
-        return self._count(run, 1, size + RECORD_BYTES)
+        batch = self._batch_for(route, size + RECORD_BYTES)
+        batch.parts += record_head(size, kind), payload
+        return self._count(batch, 1, size + RECORD_BYTES)
 
     def put_many(self, route: Route, kind: int, payloads: Sequence[bytes]) -> int:
         """The number of the first message."""
@@ -87,11 +87,11 @@ class Outbox:
         ends = list(accumulate(map(RECORD_BYTES.__add__, map(len, payloads)), initial=0))
         at, end = 0, len(payloads)
         while at < end:
-            run = self._run_for(route, ends[at + 1] - ends[at])
-            fitting = bisect_right(ends, ends[at] + route.run_bytes - run.size) - 1
+            batch = self._batch_for(route, ends[at + 1] - ends[at])
+            fitting = bisect_right(ends, ends[at] + route.batch_bytes - batch.size) - 1
             upto = max(at + 1, min(fitting, end))
-            run.parts += records_of(payloads[at:upto], kind)
-            self._count(run, upto - at, ends[upto] - ends[at])
+            batch.parts += records_of(payloads[at:upto], kind)
+            self._count(batch, upto - at, ends[upto] - ends[at])
             at = upto
         return first
 
@@ -120,23 +120,23 @@ class Outbox:
     def check(self) -> None:
         sizes = [len(item) if isinstance(item, bytes) else item.size for item in self._waiting]
         assert self.size == sum(sizes), "B3"
-        for run in self._waiting:
-            if not isinstance(run, bytes):
-                assert run.size == sum(map(len, run.parts)), "B3"
-                assert run.size <= run.route.run_bytes or run.count == 1, "B1"
+        for batch in self._waiting:
+            if not isinstance(batch, bytes):
+                assert batch.size == sum(map(len, batch.parts)), "B3"
+                assert batch.size <= batch.route.batch_bytes or batch.count == 1, "B1"
 
-    def _run_for(self, route: Route, size: int) -> _Run:
-        run = self._growing
-        if run is None or run.route is not route or run.size + size > route.run_bytes:
-            run = self._growing = _Run(route, self.next_seq, self._prefix)
-            self._waiting.append(run)
-            self.size += run.size
-        return run
+    def _batch_for(self, route: Route, size: int) -> _Batch:
+        batch = self._growing
+        if batch is None or batch.route is not route or batch.size + size > route.batch_bytes:
+            batch = self._growing = _Batch(route, self.next_seq, self._prefix)
+            self._waiting.append(batch)
+            self.size += batch.size
+        return batch
 
-    def _count(self, run: _Run, messages: int, size: int) -> int:
+    def _count(self, batch: _Batch, messages: int, size: int) -> int:
         first = self.next_seq
         self.next_seq = first + messages
-        run.count += messages
-        run.size += size
+        batch.count += messages
+        batch.size += size
         self.size += size
         return first

@@ -22,7 +22,7 @@ KIND_MAX: Final = 65_535
 ROUTES_MAX: Final = 1_024
 """Beyond so many combinations all are forgotten, and checked again when they return."""
 
-RUN_BUNDLES: Final = 4
+BATCH_BUNDLES: Final = 4
 """So many bundles of messages travel as one unit, in fragments, when so much waits: their ends are what costs most."""
 
 FORMS: Final = "write the name of a group or `name@daemon` as str, or a list of them"
@@ -37,7 +37,7 @@ class Routes:
     def __init__(self, message_bytes_max: int, bundle_bytes: int, prefix: bytes) -> None:
         self._known: dict[tuple[str | tuple[str, ...], int, bool], Route] = {}
         self._message_bytes_max = message_bytes_max
-        self._run_bytes = min(RUN_BUNDLES * bundle_bytes, message_bytes_max)
+        self._batch_bytes = min(BATCH_BUNDLES * bundle_bytes, message_bytes_max)
         # An unreliable message travels in one bundle or not at all.
         self._bundle_bytes = bundle_bytes
         self._unreliable_bytes_max = max(0, bundle_bytes - len(prefix) - RECORD_BYTES)
@@ -54,7 +54,7 @@ class Routes:
         checked = _checked_service(service)
         unreliable = checked is Service.UNRELIABLE
         largest = self._unreliable_bytes_max if unreliable else self._message_bytes_max
-        together = self._bundle_bytes if unreliable else self._run_bytes
+        together = self._bundle_bytes if unreliable else self._batch_bytes
         flags = SELF_DISCARD if self_discard else 0
         names = (groups,) if isinstance(groups, str) else tuple(dict.fromkeys(groups))
         _check_destinations(names)

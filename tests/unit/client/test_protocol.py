@@ -9,7 +9,7 @@ import pytest
 import covey
 from covey.client.events import Batch, Disconnected, Failure, Order, SelfLeave, Transitional, View
 from covey.client.protocol import ClientProtocol
-from covey.client.routes import RUN_BUNDLES
+from covey.client.routes import BATCH_BUNDLES
 from covey.errors import (
     ArgumentError,
     CoveyError,
@@ -292,10 +292,10 @@ def test_an_unreliable_message_fits_one_bundle() -> None:
     assert caught.value.limit == largest
 
 
-@pytest.mark.parametrize(("service", "bundles"), [(covey.AGREED, RUN_BUNDLES), (covey.UNRELIABLE, 1)])
+@pytest.mark.parametrize(("service", "bundles"), [(covey.AGREED, BATCH_BUNDLES), (covey.UNRELIABLE, 1)])
 def test_what_waits_travels_in_runs_of_some_bundles_but_unreliable_in_one(service: Service, bundles: int) -> None:
     client = welcomed()
-    payloads = [bytes(100)] * (3 * RUN_BUNDLES * BUNDLE_BYTES // 100)
+    payloads = [bytes(100)] * (3 * BATCH_BUNDLES * BUNDLE_BYTES // 100)
     client.send_many("room", payloads, service)
     words = [word for word in words_of(client.take(len(payloads) * 200)) if isinstance(word, Sending)]
     assert sum(word.messages for word in words) == len(payloads)
