@@ -211,6 +211,22 @@ def test_the_screen_fits_the_terminal(columns: int, rows: int) -> None:
     assert codes <= {"0", "1", "2", "1;31", "31", "2;31"}, "weight and red only"
 
 
+def test_what_has_no_room_on_a_low_screen_is_counted() -> None:
+    programs = answer("a", 1)
+    one = programs["clients"]["sessions"][0]
+    programs["clients"]["sessions"] = [one | {"process": f"p{number}@a:1.{number}"} for number in range(20)]
+    programs["clients"]["session_count"] = 20
+    programs["recent_views"] *= 8
+    low = picture(Look(0, {"a": programs}), None)
+    console = Console(width=80, height=16)
+    with console.capture() as capture:
+        console.print(screen(low, 80, 16))
+    lines = capture.get().splitlines()
+    assert len(lines) <= 16
+    shown = sum(line.startswith("p") and "@a" in line for line in lines)
+    assert any(line.startswith(f"program +{20 - shown}") for line in lines)
+
+
 @pytest.mark.parametrize(("columns", "shown"), [(60, "loss: a member was not heard in ti…"), (80, "in time")])
 def test_a_reason_without_room_ends_with_a_sign(columns: int, shown: str) -> None:
     assert shown in drawn(two_looks(), columns)

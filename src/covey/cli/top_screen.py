@@ -25,6 +25,7 @@ REASON_WIDTH: Final = 30
 """With less room for reasons, long lists of members are cut first."""
 GAP: Final = 2
 """Between two columns."""
+DOWN: Final = "down"
 HEADING: Final = "bold"
 TROUBLE: Final = "bold red"
 ASIDE: Final = "dim"
@@ -45,15 +46,19 @@ def screen(picture: Picture, columns: int, rows: int, remark: str = "") -> Rende
     return Group(
         title(picture, columns, remark),
         *section(daemon_table(lines[:daemons], wide), len(picture.daemons) - daemons),
-        *section(view_table(picture.views[:views], columns, picture.time_ns), 0),
+        *section(view_table(picture.views[:views], columns, picture.time_ns), len(picture.views) - views),
         *section(group_table(picture, groups, wide), 0),
-        *section(receiver_table(picture.receivers[:receivers], wide), 0),
+        *section(receiver_table(picture.receivers[:receivers], wide), picture.receiver_count - receivers),
     )
 
 
 def section(table: Table, hidden: int) -> list[RenderableType]:
-    if hidden:
-        table.add_row(Text(f"+{hidden}", style=ASIDE))
+    """A table behind an empty line; its first heading tells how much there was no room for."""
+    if hidden > 0:
+        first = table.columns[0]
+        first.header = f"{first.header} +{hidden:,}"
+        if first.width is not None:
+            first.width = max(first.width, len(first.header))
     return [Text(""), table]
 
 
@@ -80,9 +85,10 @@ def daemon_table(daemons: tuple[DaemonLine, ...], wide: bool) -> Table:
     narrow_columns = (("daemon", False), ("state", False), ("view of", False), ("msg/s", True))
     more = (("view", True), ("in/s", True), ("out/s", True), ("up", True)) if wide else ()
     table = table_of(*narrow_columns, *more, ("programs", True), ("backlog", True))
+    table.columns[1].min_width = len(DOWN)
     for one in daemons:
         if not one.running:
-            table.add_row(Text(one.name), Text("down", style=TROUBLE))
+            table.add_row(Text(one.name), Text(DOWN, style=TROUBLE))
             continue
         state = Text(one.state, style="" if one.state == "op" else TROUBLE)
         cells: list[Text | str] = [Text(one.name), state, Text(" ".join(one.members)), f"{one.messages_per_s:,.0f}"]
