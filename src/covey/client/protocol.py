@@ -198,11 +198,11 @@ class ClientProtocol:
             self._enter_over("we left")
         return taken
 
-    def feed(self, data: bytes) -> list[Event]:
+    def feed(self, data: Data) -> list[Event]:
         """What happened, from what the daemon sent."""
         events: list[Event] = []
         try:
-            for kind, body in self._frames(data):
+            for kind, body in self._frames(bytes(data)):  # Batches may keep it: it must not change.
                 if self._state in {State.LEAVING, State.OVER}:
                     break
                 events += self._on_word(read_from_daemon(kind, body))

@@ -76,6 +76,18 @@ def test_any_cut_of_the_stream_gives_the_same_events(
 
 
 @given(FRAMES)
+def test_a_buffer_that_is_used_again_gives_the_same_events(frames: list[bytes]) -> None:
+    greeting, stream = encode_word(welcome()), b"".join(frames)
+    once, again = ClientProtocol("alice"), ClientProtocol("alice")
+    events = fed(once, [greeting, stream])
+    again.feed(greeting)
+    buffer = bytearray(stream)
+    seen = again.feed(buffer)
+    buffer[:] = bytes(len(buffer))
+    assert seen == events
+
+
+@given(FRAMES)
 def test_byte_by_byte_gives_the_same_events(frames: list[bytes]) -> None:
     stream = encode_word(welcome()) + b"".join(frames)
     events = fed(ClientProtocol("alice"), [stream])
