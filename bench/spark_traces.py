@@ -3,8 +3,8 @@
     python bench/spark_traces.py DIR --rows 1000000 [--members 16] [--rows-a-view 75000]
 
 One run; all members are in every view; each message is delivered by all. Services: 70 % agreed, 10 % each of reliable,
-fifo and safe. Reliable and fifo messages come early at some members. One Parquet file a member, in index order, as the
-trace store would have them. `--rows` counts delivery rows.
+fifo and safe. Reliable and fifo messages come early at some members. One Parquet file a member, in index order, in
+row groups of about the size that the trace store gives them. `--rows` counts delivery rows.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from covey.analysis.schema import ARROW_SCHEMA
+from covey.analysis.store import ROWS_A_BATCH
 
 SERVICES = np.array(["agreed"] * 7 + ["reliable", "fifo", "safe"])
 
@@ -36,10 +37,14 @@ def main() -> None:
         path = asked.directory / f"{process.partition(':')[0]}.parquet"
         with pq.ParquetWriter(path, ARROW_SCHEMA, compression="zstd") as writer:
             index = 0
+            waiting: list[pa.Table] = []
             for view in range(views):
                 table = one_view(members, number, view, messages, index, last=view == views - 1)
-                writer.write_table(table)
                 index += table.num_rows
+                waiting.append(table)
+                if sum(one.num_rows for one in waiting) >= ROWS_A_BATCH or view == views - 1:
+                    writer.write_table(pa.concat_tables(waiting))
+                    waiting = []
     print(f"{views} views, {messages} messages each, {views * messages * asked.members} delivery rows")
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks import screen, screened
+from covey.analysis.checks import digests, screen, screened
 from covey.analysis.checks.cohorts import signals as check_signals
 from covey.analysis.checks.liveness import check as check_liveness
 from covey.analysis.checks.views import of_views as check_views
@@ -44,30 +44,32 @@ def screened_runs(trace: DataFrame, shop: Workshop) -> Screened:
             control.where(F.col("level") == "S"), lambda name, frame: shop.keep(f"screen-{name}", frame)
         )
         stays = shop.keep("screen-compared", screen.stays_to_compare(views.stays))
-    messages = screen.narrow(trace)
-    per_stay = shop.keep("screen-counts", screen.per_stay(messages, stays))
-    disordered = shop.keep("screen-disordered", screen.disordered(messages))
-    sequences = shop.keep("screen-sequences", screen.sequences(messages))
+    found = shop.keep("screen-digests", digests.digests(digests.narrow(trace), stays))
     with shop.small(is_small):
+        per_stay = shop.keep("screen-counts", digests.per_stay(found))
         seen = shop.keep("screen-seen", screen.located(per_stay, stays))
         runs = control.select("run", "level").distinct().withColumn("run_id", F.xxhash64("run"))
-        doubtful = screen.unproven(seen, disordered, sequences, stays, views.lives).unionByName(
+        doubtful = screen.unproven(seen, found, stays, views.lives).unionByName(
             runs.where(F.col("level") != "S").select("run_id")
         )
         proven = shop.keep(
             "screen-proven", runs.select("run", "run_id").distinct().join(doubtful, "run_id", "left_anti")
         )
+        mine = shop.keep("screen-mine", seen.join(proven.select("run"), "run", "left_semi"))
+    with shop.small(found.count() <= ROWS_SMALL):
+        by_sends = shop.keep("screen-sends", screened.by_sends(mine, digests.sends(found)))
+    with shop.small(is_small):
         every = runs.select("run_id").unionByName(seen.select("run_id"))
         return Screened(
             proven=proven.select("run"),
-            found=shop.keep("screen-found", added_up(union(_findings(seen, sequences, views, proven.select("run"))))),
+            found=shop.keep("screen-found", added_up(union(_findings(mine, by_sends, views, proven.select("run"))))),
             is_all=every.join(proven, "run_id", "left_anti").isEmpty(),
             is_whole=screen.torn(control, per_stay).isEmpty(),
         )
 
 
-def _findings(seen: DataFrame, sequences: DataFrame, views: ViewTables, proven: DataFrame) -> list[DataFrame]:
+def _findings(seen: DataFrame, by_sends: DataFrame, views: ViewTables, proven: DataFrame) -> list[DataFrame]:
     """What was put to the test in proven runs; and their views and rest, which are judged exactly."""
     mine = ViewTables(**{name: frame.join(proven, "run", "left_semi") for name, frame in vars(views).items()})
-    tested = screened.premises(seen.join(proven, "run", "left_semi"), sequences, mine)
+    tested = screened.premises(seen, by_sends, mine)
     return [counted(tested), check_views(mine), check_liveness(mine), check_signals(mine)]

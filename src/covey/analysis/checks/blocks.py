@@ -11,7 +11,7 @@ generates too long for Java to compile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Final
@@ -24,6 +24,8 @@ from covey.analysis.tables.columns import before
 SLOT_BITS: Final = 3
 SLOTS: Final = 1 << SLOT_BITS
 KIND_BITS: Final = 2
+
+Rule = tuple[list[Column], list[Column]]
 
 
 def block(number: str) -> Column:
@@ -40,6 +42,10 @@ def slots(number: str, value: Column, kind: Column) -> list[Column]:
         F.max(number).alias("last"),
         *(F.max(F.when(at == slot, packed)).alias(_name(slot)) for slot in range(SLOTS)),
     ]
+
+
+def names() -> list[str]:
+    return [_name(slot) for slot in range(SLOTS)]
 
 
 def values() -> list[Column]:
@@ -68,39 +74,33 @@ def crowded() -> Column:
 
 
 def with_disorder(
-    blocks: DataFrame, scope: Sequence[str], rules: Sequence[tuple[list[Column], list[Column]]]
+    blocks: DataFrame, scope: Sequence[str], rules: Mapping[str, Rule], carried: Sequence[str | Column]
 ) -> DataFrame:
     """Blocks with `disorder`: a number is there twice, or something does not stand above all that it must.
 
     Of the two lists of a rule, what is in the first must stand above all of the second that is before it in the scope.
+    Of a block only `first`, `last`, what is to be carried along, and the highest of each rule's second list are left.
     """
-    names = [(f"low_{rule}", f"high_{rule}") for rule in range(len(rules))]
-    spread = blocks.select(
-        "*",
-        crowded().alias("crowded"),
-        *(
-            one.alias(f"{low}_{slot}")
-            for (ones, _), (low, _) in zip(rules, names, strict=True)
-            for slot, one in enumerate(ones)
-        ),
-        *(
-            top.alias(f"{high}_{slot}")
-            for (_, tops), (_, high) in zip(rules, names, strict=True)
-            for slot, top in enumerate(tops)
-        ),
-    )
-    inside = [_overtaken(low, high) for low, high in names]
-    kept = blocks.columns
-    found = spread.select(
+    lows, highs = ([f"{side}_{rule}" for rule in rules] for side in ("low", "high"))
+    spread = [
+        column.alias(f"{name}_{slot}")
+        for rule, (ones, tops) in rules.items()
+        for name, columns in ((f"low_{rule}", ones), (f"high_{rule}", tops))
+        for slot, column in enumerate(columns)
+    ]
+    wide = blocks.select("first", "last", *carried, crowded().alias("crowded"), *spread)
+    kept = wide.columns[: -len(spread) - 1]
+    inside = [_overtaken(low, high) for low, high in zip(lows, highs, strict=True)]
+    found = wide.select(
         *kept,
-        reduce(or_, inside, F.col("crowded")).alias("disorder"),
-        *(F.least(*_each(low)).alias(low) for low, _ in names),
-        *(F.greatest(*_each(high)).alias(high) for _, high in names),
+        reduce(or_, inside, F.col("crowded")).alias("inside"),
+        *(F.least(*_each(low)).alias(low) for low in lows),
+        *(F.greatest(*_each(high)).alias(high) for high in highs),
     )
     earlier = before(scope, "first")
-    above = [_holds(F.col(low) <= F.max(high).over(earlier)) for low, high in names]
+    above = [_holds(F.col(low) <= F.max(high).over(earlier)) for low, high in zip(lows, highs, strict=True)]
     mixed = _holds(F.col("first") <= F.max("last").over(earlier))
-    return found.select(*kept, reduce(or_, above, F.col("disorder") | mixed).alias("disorder"))
+    return found.select(*kept, *highs, reduce(or_, above, F.col("inside") | mixed).alias("disorder"))
 
 
 def _overtaken(low: str, high: str) -> Column:

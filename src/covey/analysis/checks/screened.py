@@ -1,6 +1,6 @@
 """How often each promise was put to the test in runs that the screen has proven: what the exact checks would count.
 
-In:        what was seen in each stay and session of proven runs (screen.py), and their views.
+In:        what was seen in each stay and session of proven runs (digests.py), and their views.
 Out:       premises: guarantee, run, level, premises.
 Not here:  the proof.
 
@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.checks import blocks
-from covey.analysis.checks.screen import IN_ORDER, IN_SEQUENCE, LOOSE
+from covey.analysis.checks.digests import IN_ORDER, IN_SEQUENCE, LOOSE
 from covey.analysis.tables.build import ViewTables
 from covey.analysis.tables.cohorts import moving
 from covey.analysis.tables.columns import whole
@@ -26,24 +26,36 @@ from covey.analysis.tables.columns import whole
 VIEW = ["run", "view"]
 
 
-def premises(seen: DataFrame, sequences: DataFrame, views: ViewTables) -> DataFrame:
+def premises(seen: DataFrame, by_sends: DataFrame, views: ViewTables) -> DataFrame:
     """All of one table each, put together. `seen`: one row a stay with messages, of proven runs alone."""
-    here = seen.groupBy(*VIEW).agg(
-        F.count("*").alias("stays"), *(F.max(name).alias(name) for name in ("got", "ordered", "reliable"))
-    )
-    sends = sequences.where("sent").drop("run_id").join(_places(seen), "place").join(here.select(*VIEW, "stays"), VIEW)
+    here = _views(seen)
     parts = [
+        by_sends,
         _of_stays(seen),
         _of_growth(seen),
         _of_first_rows(seen, here),
-        _of_first_in_session(sends),
-        _of_mixing(sends),
-        _of_order(seen, sends),
         _of_cohorts(views, here),
         _of_safe(seen, views),
     ]
-    found = reduce(DataFrame.unionByName, parts).groupBy("run", "guarantee").agg(F.sum("premises").alias("premises"))
-    return found.where(F.col("premises") > 0).select("guarantee", "run", F.lit("S").alias("level"), "premises")
+    found = _together(parts).where(F.col("premises") > 0)
+    return found.select("guarantee", "run", F.lit("S").alias("level"), "premises")
+
+
+def by_sends(seen: DataFrame, sends: DataFrame) -> DataFrame:
+    """What single messages put to the test: run, guarantee, premises, which may also be fewer than none."""
+    sends = sends.join(_places(seen), "place").join(_views(seen).select(*VIEW, "stays"), VIEW)
+    return _together([_of_first_in_session(sends), _of_mixing(sends), _of_order(seen, sends)])
+
+
+def _together(parts: list[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.unionByName, parts).groupBy("run", "guarantee").agg(F.sum("premises").alias("premises"))
+
+
+def _views(seen: DataFrame) -> DataFrame:
+    """Of each view how many were in it, and what each of them got."""
+    return seen.groupBy(*VIEW).agg(
+        F.count("*").alias("stays"), *(F.max(name).alias(name) for name in ("got", "ordered", "reliable"))
+    )
 
 
 def _counted(rows: DataFrame, counts: dict[str, Column]) -> DataFrame:
