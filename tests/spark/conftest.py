@@ -7,6 +7,7 @@ run of its own, and the tests look at the verdicts.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,15 @@ Rows = list[Row]
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    made = session("local[2]", partitions=2, memory="3g", brief=True)
+def starting_spark() -> Iterator[Future[SparkSession]]:
+    """Java starts while traces are recorded in other processes."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(session, "local[2]", partitions=2, memory="3g", brief=True)
+
+
+@pytest.fixture(scope="session")
+def spark(starting_spark: Future[SparkSession]) -> Iterator[SparkSession]:
+    made = starting_spark.result()
     yield made
     made.stop()
 
@@ -60,7 +68,7 @@ def broken_runs() -> dict[str, Rows]:
 
 @pytest.fixture(scope="session")
 def judgement(
-    spark: SparkSession,
+    starting_spark: Future[SparkSession],
     small_runs: dict[str, Rows],
     simulated_runs: dict[str, Rows],
     broken_runs: dict[str, Rows],
@@ -68,6 +76,7 @@ def judgement(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Judgement:
     directory: Path = tmp_path_factory.mktemp("traces")
+    spark = starting_spark.result()
     for number, runs in enumerate((small_runs, simulated_runs, broken_runs, lossless_runs)):
         write_parquet((row for rows in runs.values() for row in rows), directory / f"{number}.parquet")
     return judge(read_trace(spark, directory))

@@ -31,9 +31,13 @@ SENT_FROM_OUTSIDE = 94
 def good_runs() -> dict[str, Rows]:
     """Simulated ones, and one of more daemons than a 64-bit mask has room for."""
     many = IdealRun(seed=2, daemons=70, steps=2, batch=2).trace.rows
-    simulated = {f"seed-{seed}": _played(seed, Asked(clients=6), []) for seed in GOOD_SEEDS}
-    simulated[f"seed-{SENT_FROM_OUTSIDE}"] = _played(SENT_FROM_OUTSIDE, Asked(), [])
+    seeds = (*GOOD_SEEDS, SENT_FROM_OUTSIDE)
+    simulated = {f"seed-{seed}": rows for seed, rows in zip(seeds, in_processes(_good, seeds), strict=True)}
     return simulated | {"many": [msgspec.structs.replace(row, run="many") for row in many]}
+
+
+def _good(seed: int) -> Rows:
+    return _played(seed, Asked() if seed == SENT_FROM_OUTSIDE else Asked(clients=6), [])
 
 
 class Lossless(IdealRun):
