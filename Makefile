@@ -21,7 +21,7 @@ help: ## Show this list
 
 demo: $(SPARK_READY) ## Watch replicas survive a partition and crashes, and check every promise
 	@rm -rf build/demo && mkdir -p build
-	@$(BIN)/covey demo --keep build/demo --spark
+	@$(BIN)/covey demo --keep build/demo --spark --seconds 0.8 # what is shown stays, to be read while Spark works
 
 test: $(DEV_READY) ## Run every test
 	$(BIN)/pytest -n 2 --dist worksteal -m "not spark"
