@@ -184,17 +184,21 @@ def _reduced(found: DataFrame) -> DataFrame:
         for nth, name in enumerate(TALLIED)
     ]
     return found.groupBy("run_id", "scope", "place", "what", start, "slots").agg(
-        F.max("disorder").alias("disorder"),
+        *_added_up(), *counts, F.max("disorder").alias("disorder"), F.max("high_ordered").alias("top")
+    )
+
+
+def _added_up() -> list[Column]:
+    """What is added up alike, from blocks to sides of the signal to views."""
+    return [
         F.max("wrong").alias("wrong"),
         F.sum("rows").alias("rows"),
         F.min("first").alias("first"),
         F.max("last").alias("last"),
-        *counts,
         F.bit_xor("sent_one").alias("sent_one"),
         F.bit_xor("got_one").alias("got_one"),
         F.min("first_asking").alias("first_asking"),
-        F.max("high_ordered").alias("top"),
-    )
+    ]
 
 
 def per_stay(digests: DataFrame) -> DataFrame:
@@ -214,17 +218,11 @@ def per_stay(digests: DataFrame) -> DataFrame:
         "safe_late": F.when(after, F.col("safe")).otherwise(0),
     }
     return rows.groupBy("run_id", F.col("scope").alias("pid"), "place").agg(
-        F.max("wrong").alias("wrong"),
-        F.sum("rows").alias("rows"),
-        F.min("first").alias("first"),
-        F.max("last").alias("last"),
+        *_added_up(),
         *(F.sum(count).alias(name) for name, count in counts.items()),
-        F.bit_xor("sent_one").alias("sent_one"),
-        F.bit_xor("got_one").alias("got_one"),
         F.bit_xor(F.when(after, F.col("got_one")).otherwise(F.lit(0))).alias("late_one"),
         F.max(F.when(~after, F.col("top"))).alias("top"),
         F.max(F.when(after, F.col("top"))).alias("top_late"),
-        F.min("first_asking").alias("first_asking"),
     )
 
 
