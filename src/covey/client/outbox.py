@@ -84,6 +84,25 @@ class Outbox:
     def put_many(self, route: Route, kind: int, payloads: Sequence[bytes]) -> int:
         """The number of the first message."""
         first = self.next_seq
+        sizes = set(map(len, payloads))
+        if len(sizes) == 1:
+            self._put_alike(route, kind, payloads, sizes.pop())
+        else:
+            self._put_mixed(route, kind, payloads)
+        return first
+
+    def _put_alike(self, route: Route, kind: int, payloads: Sequence[bytes], size: int) -> None:
+        """All have one size, and so one head."""
+        head, stride = record_head(size, kind), size + RECORD_BYTES
+        at, end = 0, len(payloads)
+        while at < end:
+            batch = self._batch_for(route, stride)
+            upto = min(at + max(1, (route.batch_bytes - batch.size) // stride), end)
+            batch.parts += head, head.join(payloads[at:upto])
+            self._count(batch, upto - at, (upto - at) * stride)
+            at = upto
+
+    def _put_mixed(self, route: Route, kind: int, payloads: Sequence[bytes]) -> None:
         ends = list(accumulate(map(RECORD_BYTES.__add__, map(len, payloads)), initial=0))
         at, end = 0, len(payloads)
         while at < end:
@@ -93,7 +112,6 @@ class Outbox:
             batch.parts += records_of(payloads[at:upto], kind)
             self._count(batch, upto - at, ends[upto] - ends[at])
             at = upto
-        return first
 
     def take(self, room: int) -> list[Payload]:
         """Whole frames of about so many bytes together; at least one, if any waits."""

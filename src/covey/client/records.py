@@ -35,11 +35,7 @@ def record_head(size: int, kind: int) -> bytes:
 
 
 def records_of(payloads: Sequence[bytes], kind: int) -> Iterable[bytes]:
-    """Heads and payloads, in turn; in two parts if all have one size."""
-    sizes = set(map(len, payloads))
-    if len(sizes) == 1:
-        head = _head(sizes.pop(), kind)
-        return head, head.join(payloads)
+    """Heads and payloads, in turn."""
     return chain.from_iterable(zip(map(_head, map(len, payloads), repeat(kind)), payloads, strict=True))
 
 
@@ -59,7 +55,8 @@ def payloads_of(body: Body, start: int, size: int) -> list[bytes]:
     """Of a checked body."""
     if size == MIXED:
         return [payload for _, payload in _mixed(body, start)]
-    return [payload for (payload,) in _payloads_of_size(size).iter_unpack(memoryview(body)[start:])]
+    count = (len(body) - start) // (RECORD_BYTES + size)
+    return list(_payloads_of_size(size, count).unpack_from(body, start))
 
 
 def records_in(body: Body, start: int, size: int) -> Iterator[tuple[int, bytes]]:
@@ -101,8 +98,8 @@ def _mixed(body: Body, at: int) -> Iterator[tuple[int, bytes]]:
 
 
 @lru_cache(maxsize=256)
-def _payloads_of_size(size: int) -> Struct:
-    return Struct(f"<{RECORD_BYTES}x{size}s")
+def _payloads_of_size(size: int, count: int) -> Struct:
+    return Struct("<" + f"{RECORD_BYTES}x{size}s" * count)
 
 
 @lru_cache(maxsize=256)

@@ -31,13 +31,12 @@ class StampClock:
 
     def is_far_ahead(self, stamp: int, now_us: int) -> bool:
         """Whether a stamp is so far ahead of our time that its maker's clock, or ours, must be wrong."""
-        return self._is_ahead(stamp - self._ahead_max_us, now_us)
+        limit = stamp - self._ahead_max_us
+        return limit > self._floor and limit > now_us + self._offset_us
 
     def is_of_another_age(self, stamp: int, now_us: int) -> bool:
-        return self._is_ahead(stamp - AGE_US, now_us)
-
-    def _is_ahead(self, stamp: int, now_us: int) -> bool:
-        return stamp > self._floor and stamp > now_us + self._offset_us
+        limit = stamp - AGE_US
+        return limit > self._floor and limit > now_us + self._offset_us
 
     @property
     def high(self) -> int:

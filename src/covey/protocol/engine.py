@@ -28,7 +28,7 @@ from .outsiders import UNLISTED, Outsiders
 from .states import Reason, State
 from .transport.queue import SubmitQueue, Waiting
 from .values import Count, Delivery, Kind, Payload, Service
-from .wire.codec import Codec, Header
+from .wire.codec import Codec
 from .wire.frames import (
     Alive,
     Announce,
@@ -91,8 +91,9 @@ class Engine:
         now_us = self._now_us = now.mono_us
         tokens: list[tuple[Datagram, Life, Token]] = []
         for one in inputs:
-            new = self._take(one, tokens, now_us)
-            if new or self._produced or not isinstance(one, Datagram):
+            if not isinstance(one, Datagram):
+                self._emit(effects, self._take(one, now_us))
+            elif (new := self._on_datagram(one, tokens, now_us)) or self._produced:
                 self._emit(effects, new)
         self._emit(effects, self._progress(now_us))
         for one, sender, token in tokens:
@@ -166,9 +167,7 @@ class Engine:
 
     # --- inputs
 
-    def _take(self, one: Input, tokens: list[tuple[Datagram, Life, Token]], now_us: int) -> list[Effect]:
-        if isinstance(one, Datagram):
-            return self._on_datagram(one, tokens, now_us)
+    def _take(self, one: Input, now_us: int) -> list[Effect]:
         if isinstance(one, Submit):
             return self._on_submit(one, now_us)
         if isinstance(one, PeerRefused):
@@ -186,20 +185,17 @@ class Engine:
     def _on_datagram(self, one: Datagram, tokens: list[tuple[Datagram, Life, Token]], now_us: int) -> list[Effect]:
         self.kit.count.dropped = ""
         try:
-            sender, frame = self._decode(one.data)
-            if isinstance(frame, Token) and sender.rank != self.kit.me.rank:
+            sender, frame = self.kit.codec.decode(one.data)
+            if sender.rank >= len(self.kit.cluster.daemons):
+                effects = self._reject(FrameError("unknown daemon", f"number {sender.rank}"), one, now_us)
+            elif isinstance(frame, Token) and sender.rank != self.kit.me.rank:
                 tokens.append((one, sender, frame))  # Its outcome is noted when its turn has come.
                 return []
-            effects = self._on_frame(sender, frame, one.data, now_us)
+            else:
+                effects = self._on_frame(sender, frame, one.data, now_us)
         except FrameError as error:
             effects = self._reject(error, one, now_us)
         return effects + self._note_outcome(one, now_us)
-
-    def _decode(self, data: bytes) -> Header:
-        header = self.kit.codec.decode(data)
-        if header.sender.rank >= len(self.kit.cluster.daemons):
-            raise FrameError("unknown daemon", f"number {header.sender.rank}")
-        return header
 
     def _on_token(self, one: Datagram, sender: Life, token: Token, now_us: int) -> list[Effect]:
         self.kit.count.dropped = ""

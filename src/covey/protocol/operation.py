@@ -22,7 +22,7 @@ from .transport.queue import SubmitQueue
 from .transport.unreliable import UnreliableStreams
 from .values import Announcement, Bundle, Delivery, Kind, Service
 from .wire.codec import PACKET_OVERHEAD, bundle_parts
-from .wire.frames import Announce, Chunk, Data, Parked, Token, Unreliable
+from .wire.frames import Announce, Data, Parked, Token, Unreliable
 
 _BUNDLE_HEADROOM = 160
 """More than any bundle header: used to guess how many packets the next bundle needs."""
@@ -40,7 +40,8 @@ class Operation:
         self.view = view
         self.members = members
         self.queue = queue
-        sites = tuple(sorted({kit.site_of(life) for life in members}))
+        self._site_of = {life: kit.site_of(life) for life in members}
+        sites = tuple(sorted(set(self._site_of.values())))
         self.order = Order(view, sites, kit.me, kit.count)
         self._reassembly = Reassembly(_pieces_max(kit.settings, len(sites)), kit.count)
         self.unreliable = UnreliableStreams(kit.me)
@@ -172,19 +173,17 @@ class Operation:
             chunks = self.ring.on_data(frame, datagram, self.kit.deadlines)
         effects: list[Effect] = []
         for chunk in chunks:
-            bundle = self._put_together(chunk)
+            try:
+                bundle = self._reassembly.add(chunk)
+            except FrameError:
+                self.kit.count.drop("bundle dropped: malformed")
+                continue
             if bundle is None or not self.is_possible(bundle) or not self._is_new(bundle, now_us):
                 continue
             effects += self._see_stamp(bundle.stamp, bundle.origin.rank, now_us)
-            effects += self._deliveries(self.order.add(bundle))
+            if early := self.order.add(bundle):
+                effects += self._deliveries(early)
         return effects
-
-    def _put_together(self, chunk: Chunk) -> Bundle | None:
-        try:
-            return self._reassembly.add(chunk)
-        except FrameError:
-            self.kit.count.drop("bundle dropped: malformed")
-            return None
 
     def on_parked(self, frame: Parked, now_us: int) -> list[Effect]:
         if self.ring is None:
@@ -298,9 +297,7 @@ class Operation:
     def is_possible(self, bundle: Bundle) -> bool:
         """Whether a member may have sent it: of its own site, stamped, within the limit of a message."""
         if (
-            bundle.site in self.order.logs
-            and bundle.origin in self.members
-            and self.kit.site_of(bundle.origin) == bundle.site
+            self._site_of.get(bundle.origin) == bundle.site
             and bundle.service is not Service.UNRELIABLE
             and 0 < bundle.stamp < INFINITE
             and bundle.number > 0

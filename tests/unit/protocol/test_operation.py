@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from covey.config import Cluster, Settings, one_daemon_sites, one_site
 from covey.errors import ConfigError
@@ -234,7 +235,7 @@ def test_a_frame_of_another_view_is_dropped_and_counted() -> None:
     network = quiet(one_daemon_sites(2))
     before = total(network, 0)
     packet = message(network, B, 5, Service.RELIABLE)
-    give(network, 0, B, packet._replace(view=network.engines[0].machine.view._replace(counter=1)))
+    give(network, 0, B, replace(packet, view=network.engines[0].machine.view._replace(counter=1)))
     assert (network.delivered(0), total(network, 0)) == ([], before + 1)
 
 

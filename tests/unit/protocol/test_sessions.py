@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
-import pytest
-
-from covey.protocol.ordering.sessions import SessionOrder, may_come_early
+from covey.protocol.ordering.sessions import SessionOrder
 from covey.protocol.values import Bundle, Delivery, Service
 from tests.unit.protocol.builders import bundle, fragments_of
 
@@ -105,8 +103,3 @@ def test_a_fragment_gone_past_stays_for_its_message() -> None:
     assert parts[0].passed
     assert session.next_held() is parts[1]
     assert whole(session, parts[1]).payloads == (b"a", b"b")
-
-
-@pytest.mark.parametrize("service", Service)
-def test_only_reliable_and_fifo_may_come_early(service: Service) -> None:
-    assert may_come_early(bundle(1, service=service)) == (service in (Service.RELIABLE, Service.FIFO))

@@ -29,14 +29,13 @@ class SiteLog:
 
     def add(self, bundle: Bundle) -> bool:
         """Take a bundle; False if it was here already."""
-        if self.holds(bundle.number):
+        number = bundle.number
+        if number <= self.gap_free or number in self.bundles:
             return False
-        self.bundles[bundle.number] = bundle
-        self._advance()
+        self.bundles[number] = bundle
+        if number == self.gap_free + 1:
+            self._advance()
         return True
-
-    def holds(self, number: int) -> bool:
-        return number <= self.gap_free or number in self.bundles
 
     def announce(self, announcement: Announcement) -> None:
         if announcement.last <= self.frontier:
@@ -51,9 +50,10 @@ class SiteLog:
 
     def discard(self, number: int) -> None:
         """Let go of bundles up to `number` (everyone has them) that have left the order here."""
-        while self.low < min(number, self.gap_free) and self.bundles[self.low + 1].passed:
+        upto, bundles = min(number, self.gap_free), self.bundles
+        while self.low < upto and bundles[self.low + 1].passed:
             self.low += 1
-            del self.bundles[self.low]
+            del bundles[self.low]
 
     def declaration(self) -> SiteDeclaration:
         extras = tuple(sorted((n, b.stamp) for n, b in self.bundles.items() if n > self.gap_free))

@@ -29,7 +29,7 @@ from covey.protocol.values import (
 
 from .log import SiteLog
 from .recovery import Plan
-from .sessions import SessionOrder, may_come_early
+from .sessions import EARLY, SessionOrder
 from .stability import Stability
 
 
@@ -44,8 +44,8 @@ class Order:
         self._aru_when_frozen = 0
         self._count = count
         self._sessions: dict[tuple[Life, int], SessionOrder] = {}
-        # Everything that has not left the order, by place.
-        self._heap: list[tuple[int, int, int]] = []
+        # Everything that has not left the order, by place: stamp, site, number, and what is there.
+        self._heap: list[tuple[int, int, int, Bundle]] = []
         self._highest = 0
         self._safe_position = START
         self._checked_position = START
@@ -61,7 +61,7 @@ class Order:
         if self.frozen or log is None or not log.add(bundle):
             self._count.drop("bundle dropped: known or too late")
             return []
-        if not self._enter(bundle) or not may_come_early(bundle):
+        if not self._enter(bundle) or bundle.service not in EARLY:
             return []
         if self.hold_early and bundle.origin != self._me:
             return []
@@ -92,18 +92,21 @@ class Order:
         if self.frozen:
             return []
         line, safe_line = self.line(), self.safe_line()
+        heap, last = self._heap, None
         deliveries: list[Delivery] = []
-        while self._heap:
-            bundle = self._first()
-            if bundle is None:
-                continue
-            if bundle.stamp > (safe_line if bundle.service is Service.SAFE else line):
-                break
-            heappop(self._heap)
-            deliveries += self._take(bundle)
-            self.position = bundle.position
-            if bundle.service is Service.SAFE:
-                self._safe_position = bundle.position
+        while heap:
+            bundle = heap[0][3]
+            if not bundle.passed:
+                is_safe = bundle.service is Service.SAFE
+                if bundle.stamp > (safe_line if is_safe else line):
+                    break
+                deliveries += self._take(bundle)
+                last = bundle
+                if is_safe:
+                    self._safe_position = bundle.position
+            heappop(heap)
+        if last is not None:
+            self.position = last.position
         return deliveries
 
     def discard(self) -> None:
@@ -151,11 +154,8 @@ class Order:
         before: list[Delivery] = []
         after: list[Delivery] = []
         while self._heap:
-            bundle = self._first()
-            if bundle is None:
-                continue
-            heappop(self._heap)
-            if self._survives(bundle, plan):
+            bundle = heappop(self._heap)[3]
+            if not bundle.passed and self._survives(bundle, plan):
                 (before if bundle.position <= plan.position else after).extend(self._take(bundle))
         self._count.add("safe after signal", sum(one.bundle.service is Service.SAFE for one in after))
         return before, after
@@ -187,8 +187,9 @@ class Order:
             self._count.drop("bundle dropped: its place is taken")
             bundle.passed = True
             return False
-        heappush(self._heap, (bundle.stamp, bundle.site, bundle.number))
-        self._highest = max(self._highest, bundle.stamp)
+        stamp = bundle.stamp
+        heappush(self._heap, (stamp, bundle.site, bundle.number, bundle))
+        self._highest = max(self._highest, stamp)
         return True
 
     def _session(self, bundle: Bundle) -> SessionOrder:
@@ -198,19 +199,10 @@ class Order:
             session = self._sessions[key] = SessionOrder()
         return session
 
-    def _first(self) -> Bundle | None:
-        """The first of the heap, or None after dropping an entry that has left the order already."""
-        _, site, number = self._heap[0]
-        bundle = self.logs[site].bundles.get(number)
-        if bundle is None or bundle.passed:
-            heappop(self._heap)
-            return None
-        return bundle
-
     def _take(self, bundle: Bundle) -> list[Delivery]:
         """A bundle's turn has come: deliver its message, or go past an earlier fragment of one."""
         session = self._session(bundle)
-        if not bundle.is_last_fragment:
+        if bundle.fragment + 1 < bundle.fragments:
             session.go_past(bundle)
             return []
         delivery = session.whole(bundle)
@@ -234,7 +226,7 @@ class Order:
     def _next_fifo(self, session: SessionOrder) -> list[Delivery]:
         """What of a session may go now because everything it sent before has gone."""
         deliveries: list[Delivery] = []
-        while (bundle := session.next_held()) is not None and may_come_early(bundle):
+        while (bundle := session.next_held()) is not None and bundle.service in EARLY:
             delivery = session.whole(bundle)
             if delivery is None:
                 break

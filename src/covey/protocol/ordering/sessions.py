@@ -13,6 +13,7 @@ from typing import Final
 from covey.protocol.values import Bundle, Delivery, Service
 
 EARLY: Final = (Service.RELIABLE, Service.FIFO)
+"""What need not wait for its place in the agreed order."""
 
 
 class SessionOrder:
@@ -23,9 +24,10 @@ class SessionOrder:
 
     def hold(self, bundle: Bundle) -> bool:
         """Keep a bundle until its message is delivered; False if its place is taken already."""
-        if self._is_done(bundle.place) or bundle.place in self._held:
+        place, held = bundle.place, self._held
+        if place <= self.done_to or place in held or place in self._done_ahead:
             return False
-        self._held[bundle.place] = bundle
+        held[place] = bundle
         return True
 
     def has_prefix_of(self, bundle: Bundle) -> bool:
@@ -60,8 +62,7 @@ class SessionOrder:
             self.done_to += 1
             return
         for place in range(last.place - last.fragments + 1, last.place + 1):
-            bundle = self._held.pop(place)
-            bundle.passed = True
+            self._held.pop(place).passed = True
             self._mark(place)
 
     def go_past(self, bundle: Bundle) -> None:
@@ -81,14 +82,11 @@ class SessionOrder:
         return place <= self.done_to or place in self._done_ahead
 
     def _mark(self, place: int) -> None:
-        if place <= self.done_to:
-            return
-        self._done_ahead.add(place)
-        while self.done_to + 1 in self._done_ahead:
-            self.done_to += 1
-            self._done_ahead.remove(self.done_to)
-
-
-def may_come_early(bundle: Bundle) -> bool:
-    """Reliable and fifo need not wait for their place in the agreed order."""
-    return bundle.service in EARLY
+        ahead = self._done_ahead
+        if place > self.done_to + 1:
+            ahead.add(place)
+        elif place > self.done_to:
+            self.done_to = place
+            while ahead and self.done_to + 1 in ahead:
+                self.done_to += 1
+                ahead.remove(self.done_to)

@@ -56,7 +56,7 @@ class Reassembly:
     def add(self, chunk: Chunk) -> Bundle | None:
         """The bundle, if this piece completes it."""
         if chunk.pieces == 1:
-            return read_bundle(memoryview(_joined(chunk)))
+            return read_bundle(_joined(chunk))
         if self._pieces >= self._pieces_max:
             self._count.drop("piece dropped: too many incomplete bundles")
             return None
@@ -74,5 +74,6 @@ class Reassembly:
         assert all(len(parts) < next(iter(parts.values())).pieces for parts in self._parts.values()), "B1"
 
 
-def _joined(chunk: Chunk) -> Payload:
-    return b"".join(chunk.data) if isinstance(chunk.data, tuple) else chunk.data
+def _joined(chunk: Chunk) -> memoryview:
+    data = chunk.data
+    return data if isinstance(data, memoryview) else memoryview(b"".join(data) if isinstance(data, tuple) else data)

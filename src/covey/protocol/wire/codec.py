@@ -7,6 +7,7 @@ sender rank and boot id, then the body: msgpack arrays for control, fixed struct
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
@@ -65,6 +66,8 @@ _DATA, _RESEND, _UNRELIABLE = 32, 33, 34
 _SERVICES: Final = tuple(Service)
 _KINDS: Final = tuple(Kind)
 _encode: Final = msgspec.msgpack.Encoder().encode
+_life: Final = lru_cache(1_024)(Life)
+"""The same few over and over."""
 
 _SENDER = struct.Struct("<BHQ")
 _BALLOT = struct.Struct("<QHQ")
@@ -76,6 +79,10 @@ _COUNT = struct.Struct("<H")
 PACKET_OVERHEAD: Final = _BALLOT.size + _PACKET.size
 CHUNK_OVERHEAD: Final = _CHUNK.size
 RESEND_OVERHEAD: Final = _BALLOT.size + _COUNT.size
+
+
+HEADS_MAX: Final = 64
+"""So many heads of packets are remembered."""
 
 
 class Header(NamedTuple):
@@ -93,6 +100,9 @@ class Codec:
         name = cluster.encode()[:255]
         self._prefix = MAGIC + bytes([VERSION]) + digest.to_bytes(8, "little") + bytes([len(name)]) + name
         self._rank, self._boot = me
+        # Packets come by the dozen from one sender in one view: their heads are alike, down to the view.
+        self._head_bytes = self.overhead + _BALLOT.size
+        self._heads: dict[bytes, tuple[Life, Ballot]] = {}
 
     @property
     def overhead(self) -> int:
@@ -112,14 +122,28 @@ class Codec:
         return b"".join((self._head(_UNRELIABLE), _BALLOT.pack(*frame.view), *bundle_parts(frame.bundle)))
 
     def decode(self, data: bytes) -> Header:
-        if not data.startswith(self._prefix):
-            raise self._stranger(data)
+        known = self._heads.get(data[: self._head_bytes])
         try:
-            kind, rank, boot = _SENDER.unpack_from(data, len(self._prefix))
-            _check_number(boot)
-            return Header(Life(rank, boot), _body(kind, memoryview(data)[len(self._prefix) + _SENDER.size :]))
+            if known is not None:
+                return Header(known[0], _read_data(known[1], data, self._head_bytes))
+            return self._decode(data)
         except (struct.error, msgspec.DecodeError, ValueError, RecursionError) as error:
             raise FrameError("malformed frame", str(error)) from None
+
+    def _decode(self, data: bytes) -> Header:
+        if not data.startswith(self._prefix):
+            raise self._stranger(data)
+        kind, rank, boot = _SENDER.unpack_from(data, len(self._prefix))
+        _check_number(boot)
+        sender = Life(rank, boot)
+        if kind != _DATA:
+            return Header(sender, _body(kind, memoryview(data)[self.overhead :]))
+        view = Ballot(*_BALLOT.unpack_from(data, self.overhead))
+        frame = _read_data(view, data, self._head_bytes)
+        if len(self._heads) == HEADS_MAX:
+            self._heads.clear()
+        self._heads[data[: self._head_bytes]] = sender, view
+        return Header(sender, frame)
 
     def _head(self, kind: int) -> bytes:
         return self._prefix + _SENDER.pack(kind, self._rank, self._boot)
@@ -145,8 +169,6 @@ def _body(kind: int, body: memoryview) -> Frame:
     decoder = _DECODERS.get(kind)
     if decoder is not None:
         return decoder.decode(body)  # type: ignore[return-value]
-    if kind == _DATA:
-        return _read_data(body)
     view, at = Ballot(*_BALLOT.unpack_from(body)), _BALLOT.size
     if kind == _RESEND:
         (count,) = _COUNT.unpack_from(body, at)
@@ -193,7 +215,7 @@ def _read_bundle(body: memoryview) -> tuple[Bundle, int]:
     if service >= len(_SERVICES) or kind >= len(_KINDS) or not _fits(kind, service, fragments, groups):
         raise FrameError("malformed bundle", f"service {service}, kind {kind}, {groups} groups")
     return Bundle(
-        site, number, stamp, Life(rank, boot), session, session_seq, count, place, _SERVICES[service], fragment,
+        site, number, stamp, _life(rank, boot), session, session_seq, count, place, _SERVICES[service], fragment,
         fragments, names, body[at : at + length], _KINDS[kind], flags,
     ), at + length  # fmt: skip
 
@@ -232,20 +254,20 @@ def _data_parts(frame: Data) -> list[Payload]:
     return parts
 
 
-def _read_data(body: memoryview) -> Data:
-    view = Ballot(*_BALLOT.unpack_from(body))
-    turn, packet_seq, count = _PACKET.unpack_from(body, _BALLOT.size)
-    at = PACKET_OVERHEAD
+def _read_data(view: Ballot, data: bytes, at: int) -> Data:
+    turn, packet_seq, count = _PACKET.unpack_from(data, at)
+    at += _PACKET.size
+    whole, end = memoryview(data), len(data)
     chunks = []
     for _ in range(count):
-        site, number, piece, pieces, length = _CHUNK.unpack_from(body, at)
+        site, number, piece, pieces, length = _CHUNK.unpack_from(data, at)
         at += _CHUNK.size
-        if at + length > len(body) or not 0 <= piece < pieces:
+        if at + length > end or not 0 <= piece < pieces:
             raise FrameError("malformed packet", f"chunk of bundle {number}")
-        chunks.append(Chunk(site, number, piece, pieces, body[at : at + length]))
+        chunks.append(Chunk(site, number, piece, pieces, whole[at : at + length]))
         at += length
-    if at != len(body):
-        raise FrameError("malformed packet", f"{len(body) - at} bytes too many")
+    if at != end:
+        raise FrameError("malformed packet", f"{end - at} bytes too many")
     return Data(view, turn, packet_seq, tuple(chunks))
 
 

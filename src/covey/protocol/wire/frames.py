@@ -179,7 +179,7 @@ class Announce(Control, frozen=True):
     """Nothing is outstanding at the sender: no answer is needed."""
 
 
-class Chunk(NamedTuple):
+class Chunk(msgspec.Struct, frozen=True, gc=False):
     """A bundle's encoding, or one piece of it when it does not fit a packet."""
 
     site: int
@@ -190,7 +190,7 @@ class Chunk(NamedTuple):
     """One run of bytes when it comes from a datagram; in parts when it goes into one."""
 
 
-class Data(NamedTuple):
+class Data(msgspec.Struct, frozen=True, gc=False):
     """A packet of bundles. On a ring `turn` is the number of the token it was sent under; elsewhere both are 0."""
 
     view: Ballot

@@ -18,6 +18,7 @@ import msgspec
 
 from covey.client import blocking
 from covey.client.events import Batch, Disconnected, View
+from covey.client.records import MIXED
 from covey.protocol.values import Service
 
 GROUP = "traffic"
@@ -159,7 +160,7 @@ class Seen:
         self._messages += len(payloads)
         self._last = now_ns / 1e9
         self._order.update(f"{batch.process} {batch.session_seq} {len(payloads)}\n".encode())
-        if min(map(len, payloads)) < self._task.size:
+        if (min(map(len, payloads)) if batch.size == MIXED else batch.size) < self._task.size:
             self.problem = "a message is shorter than it was sent"
         if self._task.rate:
             self._latencies += [(now_ns - int.from_bytes(one[:STAMP_BYTES], "little")) // 1_000 for one in payloads]
