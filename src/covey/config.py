@@ -24,7 +24,20 @@ FRAME_SLACK = 16 * 1024
 """What a submission may hold besides the largest message: the name of its sender, the names of its groups."""
 
 GROUPS_BYTES_MAX = 8_192
-"""Bytes of all group names of one message: a bundle with its header must fit one datagram."""
+"""Bytes of all group names of one message, with their lengths."""
+
+AROUND_BYTES = 500
+"""More than all that stands in a datagram beside the payload of a bundle and the names of its groups."""
+
+
+def part_bytes(bundle_bytes: int, names_bytes: int) -> int:
+    """How much of a message one bundle takes: less beside long names, since a bundle must fit one datagram.
+
+    >>> part_bytes(8_192, 20), part_bytes(64_500, 20), part_bytes(64_500, 8_000)
+    (8192, 64500, 57007)
+    """
+    return min(bundle_bytes, DATAGRAM_BYTES_MAX - AROUND_BYTES - names_bytes)
+
 
 _BYTES = frozenset(map(str, range(256)))
 
@@ -211,13 +224,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
         pieces = self.packet_bytes // 2 * self.ring_packets_unstable
         self._require(self.bundle_bytes <= pieces, "bundle_bytes <= packet_bytes / 2 * ring_packets_unstable")
-        self._require(self.packet_bytes <= DATAGRAM_BYTES_MAX - 500, f"packet_bytes <= {DATAGRAM_BYTES_MAX - 500}")
+        largest = DATAGRAM_BYTES_MAX - AROUND_BYTES
+        self._require(self.packet_bytes <= largest, f"packet_bytes <= {largest}")
+        self._require(self.bundle_bytes <= largest, f"bundle_bytes <= {largest}")
         self._require(
             self.session_receive_bytes > self.message_bytes_max + FRAME_SLACK,
             f"session_receive_bytes > message_bytes_max + {FRAME_SLACK}",
         )
-        largest = DATAGRAM_BYTES_MAX - GROUPS_BYTES_MAX - 500
-        self._require(self.bundle_bytes <= largest, f"bundle_bytes <= {largest}")
         self._require(self.ring_bundles_unstable <= 2_500, "ring_bundles_unstable <= 2500: a declaration names each")
         self._require(self.retransmit_requests_max <= FRAME_ITEMS_MAX, f"retransmit_requests_max <= {FRAME_ITEMS_MAX}")
         self._require(self.recovery_batch_bundles <= FRAME_ITEMS_MAX, f"recovery_batch_bundles <= {FRAME_ITEMS_MAX}")
@@ -273,8 +286,8 @@ def loopback(daemons: int = 5) -> Settings:
     """Settings for daemons on one machine: large datagrams, short waits."""
     return msgspec.structs.replace(
         lan(daemons),
-        packet_bytes=60_000,
-        bundle_bytes=56_800,
+        packet_bytes=65_000,
+        bundle_bytes=64_500,
         ring_packets_per_visit=20,
         ring_packets_per_rotation=48,
         ring_packets_unstable=120,

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
-from covey.config import GROUPS_BYTES_MAX, GROUPS_MAX
+from covey.config import GROUPS_BYTES_MAX, GROUPS_MAX, part_bytes
 from covey.errors import ArgumentError, MessageTooLargeError
 from covey.names import destination_problem
 from covey.protocol.values import Service
+from covey.protocol.wire.group_names import groups_bytes
 from covey.protocol.wire.session import RECORD_BYTES, SELF_DISCARD
 
 from .outbox import Route
@@ -38,9 +39,8 @@ class Routes:
         self._known: dict[tuple[str | tuple[str, ...], int, bool], Route] = {}
         self._message_bytes_max = message_bytes_max
         self._batch_bytes = min(BATCH_BUNDLES * bundle_bytes, message_bytes_max)
-        # An unreliable message travels in one bundle or not at all.
         self._bundle_bytes = bundle_bytes
-        self._unreliable_bytes_max = max(0, bundle_bytes - len(prefix) - RECORD_BYTES)
+        self._prefix_bytes = len(prefix)
 
     def route(self, groups: Destinations, service: Service, self_discard: bool) -> Route:
         try:
@@ -52,12 +52,13 @@ class Routes:
 
     def _learn(self, groups: str | tuple[str, ...], service: int, self_discard: bool) -> Route:
         checked = _checked_service(service)
-        unreliable = checked is Service.UNRELIABLE
-        largest = self._unreliable_bytes_max if unreliable else self._message_bytes_max
-        together = self._bundle_bytes if unreliable else self._batch_bytes
         flags = SELF_DISCARD if self_discard else 0
         names = (groups,) if isinstance(groups, str) else tuple(dict.fromkeys(groups))
         _check_destinations(names)
+        largest, together = self._message_bytes_max, self._batch_bytes
+        if checked is Service.UNRELIABLE:  # It travels in one bundle or not at all.
+            together = part_bytes(self._bundle_bytes, groups_bytes(names))
+            largest = max(0, together - self._prefix_bytes - RECORD_BYTES)
         if len(self._known) >= ROUTES_MAX:
             self._known.clear()
         route = self._known[groups, service, self_discard] = Route(names, checked, flags, largest, together)
@@ -94,7 +95,7 @@ def _check_destinations(names: tuple[str, ...]) -> None:
             raise ArgumentError(f"{name!r} is no destination: {FORMS}")
         if problem := destination_problem(name):
             raise ArgumentError(f"nothing can be sent to {name!r}: {problem}")
-    size = sum(len(name.encode()) + 2 for name in names)
+    size = groups_bytes(names)
     if size > GROUPS_BYTES_MAX:
         raise ArgumentError(
             f"the names of the destinations have {size} bytes, at most {GROUPS_BYTES_MAX} fit a message: "

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from covey.config import COUNT_MAX, FRAME_SLACK, GROUPS_BYTES_MAX, GROUPS_MAX, Cluster, Settings, digest
+from covey.config import COUNT_MAX, FRAME_SLACK, GROUPS_BYTES_MAX, GROUPS_MAX, Cluster, Settings, digest, part_bytes
 from covey.errors import FrameError, OutsiderError
 from covey.ids import Ballot, Instant, Life
 
@@ -49,6 +49,7 @@ from .wire.frames import (
     Want,
     WantGroups,
 )
+from .wire.group_names import groups_bytes
 
 ACCEPTED = "accepted"
 
@@ -255,10 +256,11 @@ class Engine:
             return "the message is too large"
         if not 0 < submit.count <= COUNT_MAX or len(submit.groups) > GROUPS_MAX:
             return "too many messages or groups, or none"
-        if sum(len(group.encode()) + 2 for group in submit.groups) > GROUPS_BYTES_MAX:
+        names_bytes = groups_bytes(submit.groups)
+        if names_bytes > GROUPS_BYTES_MAX:
             return "the group names are too long"
         if submit.service is Service.UNRELIABLE:
-            too_large = len(submit.payload) > self.kit.settings.bundle_bytes
+            too_large = len(submit.payload) > part_bytes(self.kit.settings.bundle_bytes, names_bytes)
             return "an unreliable message must fit one bundle" if too_large else ""
         return "" if self._queue.has_room(submit.payload) else "the send queue is full"
 

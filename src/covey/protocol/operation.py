@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings
+from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings, part_bytes
 from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Life
 
@@ -52,7 +52,8 @@ class Operation:
         self._high = high
         self._far_ahead: set[int] = set()
         self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
-        self._fragments_max = 1 + (kit.settings.message_bytes_max + FRAME_SLACK) // kit.settings.bundle_bytes
+        smallest = part_bytes(kit.settings.bundle_bytes, GROUPS_BYTES_MAX)
+        self._fragments_max = 1 + (kit.settings.message_bytes_max + FRAME_SLACK) // smallest
         self.ahead_max = max(kit.settings.ring_bundles_unstable, kit.settings.source_bundles_unstable)
         """Bundles of one site that can be under way at once: windows open only as far as everybody has received."""
         if queue.start_view():

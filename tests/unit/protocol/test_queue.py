@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from covey.config import AROUND_BYTES, DATAGRAM_BYTES_MAX
 from covey.protocol.transport.queue import PASSED_OVER_MAX, SubmitQueue, Waiting
 from covey.protocol.values import Bundle, Kind, Service
-from tests.unit.protocol.builders import B
+from covey.protocol.wire.codec import Codec
+from covey.protocol.wire.frames import Resend
+from covey.protocol.wire.group_names import groups_bytes
+from tests.unit.protocol.builders import VIEW, B
 
 BUNDLE_BYTES = 4
 
@@ -55,6 +59,19 @@ def test_a_large_message_is_cut_and_completed_by_its_last_fragment() -> None:
 @pytest.mark.parametrize(("size", "fragments"), [(0, 1), (1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
 def test_a_message_has_as_many_fragments_as_it_needs(size: int, fragments: int) -> None:
     assert len(take_all(make_queue(bytes(size)))) == fragments
+
+
+@pytest.mark.parametrize("groups", [("room",), tuple(f"{number:0500}" for number in range(16))], ids=["short", "long"])
+def test_a_part_with_the_names_of_its_groups_fits_one_datagram(groups: tuple[str, ...]) -> None:
+    most = DATAGRAM_BYTES_MAX - AROUND_BYTES
+    queue = SubmitQueue(B, site=2, bytes_max=1_000_000, bundle_bytes=most)
+    payload = bytes(range(256)) * 800
+    queue.put(Waiting(1, 1, 1, Service.AGREED, groups, payload))
+    assert queue.peek_size() == most - groups_bytes(groups)
+    taken = take_all(queue)
+    assert b"".join(one.payload for one in taken) == payload
+    longest_name = Codec("c" * 255, 1, B)
+    assert all(len(longest_name.encode(Resend(VIEW, (one,)))) <= DATAGRAM_BYTES_MAX for one in taken)
 
 
 def test_places_count_within_each_session() -> None:

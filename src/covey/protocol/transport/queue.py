@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from collections import deque
 
+from covey.config import part_bytes
 from covey.ids import Life
 from covey.protocol.values import Bundle, Kind, Payload, Service
+from covey.protocol.wire.group_names import pack_groups
 
 PRIORITIES = 3
 PASSED_OVER_MAX = 8
@@ -26,7 +28,8 @@ class Waiting:
     """One submission in the queue."""
 
     __slots__ = (
-        "count", "flags", "groups", "kind", "payload", "priority", "service", "session", "session_seq", "taken",
+        "count", "flags", "groups", "kind", "part_bytes", "payload", "priority", "service", "session", "session_seq",
+        "taken",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +53,7 @@ class Waiting:
         self.kind = kind
         self.flags = flags
         self.priority = priority
+        self.part_bytes = len(payload)
         self.taken = 0  # Fragments already stamped in this view.
 
 
@@ -89,6 +93,7 @@ class SubmitQueue:
             line = self._lines[waiting.session] = deque()
             self._turns[waiting.priority].append(waiting.session)
         line.append(waiting)
+        waiting.part_bytes = part_bytes(self._bundle_bytes, len(pack_groups(waiting.groups)))
         if self._next is not None and self._next.taken == 0:
             self._next = None  # Whoever comes now may go first.
         self._length += 1
@@ -101,7 +106,7 @@ class SubmitQueue:
         waiting = self._peek()
         if waiting is None:
             return 0
-        return max(1, min(self._bundle_bytes, len(waiting.payload) - waiting.taken * self._bundle_bytes))
+        return max(1, min(waiting.part_bytes, len(waiting.payload) - waiting.taken * waiting.part_bytes))
 
     def next_service(self) -> Service | None:
         """What the next bundle asks for, or None if nothing waits."""
@@ -112,7 +117,7 @@ class SubmitQueue:
         """The next bundle, stamped; with the whole payload when it completes its message."""
         waiting = self._peek()
         assert waiting is not None
-        size = self._bundle_bytes
+        size = waiting.part_bytes
         fragments = max(1, -(-len(waiting.payload) // size))
         part = waiting.payload[waiting.taken * size : (waiting.taken + 1) * size]
         place = self._places[waiting.session] = self._places.get(waiting.session, 0) + 1

@@ -30,6 +30,15 @@ def pack_groups(groups: tuple[str, ...]) -> bytes:
     return _packed(groups) if len(groups) <= REMEMBERED_NAMES_MAX else _pack(groups)
 
 
+def groups_bytes(groups: tuple[str, ...]) -> int:
+    """How much names take, also where they are too long to be packed.
+
+    >>> groups_bytes(("a", "room"))
+    9
+    """
+    return sum(len(group.encode()) + _LENGTH.size for group in groups)
+
+
 def read_groups(body: memoryview, at: int, count: int) -> tuple[tuple[str, ...], int]:
     """So many names, and where they end; FrameError, struct.error or ValueError if they are none."""
     start = at
