@@ -14,10 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from covey.analysis.schema import ARROW_SCHEMA
-from covey.analysis.store import ROWS_A_BATCH
+from covey.analysis.schema import LOGICAL_SCHEMA
+from covey.analysis.trace_file import TraceFile
 
 SERVICES = np.array(["agreed"] * 7 + ["reliable", "fifo", "safe"])
 
@@ -35,16 +34,12 @@ def main() -> None:
     messages = asked.rows // asked.members // views // asked.members * asked.members
     for number, process in enumerate(members):
         path = asked.directory / f"{process.partition(':')[0]}.parquet"
-        with pq.ParquetWriter(path, ARROW_SCHEMA, compression="zstd") as writer:
+        with TraceFile(path) as file:
             index = 0
-            waiting: list[pa.Table] = []
             for view in range(views):
                 table = one_view(members, number, view, messages, index, last=view == views - 1)
                 index += table.num_rows
-                waiting.append(table)
-                if sum(one.num_rows for one in waiting) >= ROWS_A_BATCH or view == views - 1:
-                    writer.write_table(pa.concat_tables(waiting))
-                    waiting = []
+                file.add(table)
     print(f"{views} views, {messages} messages each, {views * messages * asked.members} delivery rows")
 
 
@@ -107,7 +102,7 @@ def _assembled(process, index, head, columns, tail) -> pa.Table:  # type: ignore
     total = 1 + rows + len(tail)
     fixed = {"schema": 1, "run": "bench", "level": "S", "process": process, "name": process[:-2], "daemon": process}
     arrays = []
-    for field in ARROW_SCHEMA:
+    for field in LOGICAL_SCHEMA:
         if field.name in fixed:
             arrays.append(pa.array([fixed[field.name]] * total, type=field.type))
         elif field.name in ("index", "time_ns"):
@@ -121,7 +116,7 @@ def _assembled(process, index, head, columns, tail) -> pa.Table:  # type: ignore
             )
             ends = [pa.array([one.get(field.name, empty)], type=field.type) for one in (head, *tail)]
             arrays.append(pa.concat_arrays([ends[0], middle, *ends[1:]]))
-    return pa.Table.from_arrays(arrays, schema=ARROW_SCHEMA)
+    return pa.Table.from_arrays(arrays, schema=LOGICAL_SCHEMA)
 
 
 if __name__ == "__main__":

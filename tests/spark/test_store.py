@@ -57,6 +57,18 @@ def test_a_file_in_the_making_is_passed_over(spark: SparkSession, rows: list[Row
     assert read_trace(spark, tmp_path).count() == len(rows)
 
 
+def test_views_and_ends_stand_apart_from_messages(rows: list[Row], tmp_path: Path) -> None:
+    """Who looks for the few rows between the many passes over whole row groups."""
+    write_parquet(rows, tmp_path / "a.parquet")
+    with pq.ParquetFile(tmp_path / "a.parquet") as file:
+        groups = [file.read_row_group(number, ["level", "event"]).to_pylist() for number in range(file.num_row_groups)]
+    of_daemons = {("S", "send"), ("S", "deliver")}
+    for group in groups:
+        kinds = {(row["level"], row["event"]) for row in group}
+        assert len(kinds) == 1 or not kinds & of_daemons
+    assert {(row["level"], row["event"]) for group in groups for row in group} > of_daemons
+
+
 def refused(spark: SparkSession, directory: Path) -> str:
     with pytest.raises(TraceError) as error:
         read_trace(spark, directory)

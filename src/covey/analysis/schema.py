@@ -22,6 +22,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from covey.analysis.claims import CLAIMS
 from covey.trace.record import COLUMNS, SCHEMA
 
 SCHEMA_KEY: Final = b"covey.trace.schema"
@@ -53,5 +54,11 @@ def _spark_type(column: str) -> DataType:
     return ArrayType(StringType()) if column in STRING_LISTS else StringType()
 
 
-ARROW_SCHEMA: Final = pa.schema([(column, _arrow_type(column)) for column in COLUMNS], metadata=METADATA)
-SPARK_SCHEMA: Final = StructType([StructField(column, _spark_type(column)) for column in COLUMNS])
+LOGICAL_SCHEMA: Final = pa.schema([(column, _arrow_type(column)) for column in COLUMNS], metadata=METADATA)
+ARROW_SCHEMA: Final = pa.schema([*LOGICAL_SCHEMA, *((column, pa.int64()) for column in CLAIMS)], metadata=METADATA)
+SPARK_SCHEMA: Final = StructType(
+    [
+        *(StructField(column, _spark_type(column)) for column in COLUMNS),
+        *(StructField(column, LongType()) for column in CLAIMS),
+    ]
+)

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks import digests, screen, screened
+from covey.analysis.checks import digests, links, screen, screened
 from covey.analysis.checks.cohorts import signals as check_signals
 from covey.analysis.checks.liveness import check as check_liveness
 from covey.analysis.checks.views import of_views as check_views
+from covey.analysis.claims import CLAIMS
 from covey.analysis.findings import added_up, counted, union
 from covey.analysis.tables.build import ViewTables, build_views
 from covey.analysis.workshop import ROWS_SMALL, Workshop
@@ -36,6 +37,7 @@ class Screened:
 
 
 def screened_runs(trace: DataFrame, shop: Workshop) -> Screened:
+    trace = trace.withColumns({name: F.lit(None).cast("bigint") for name in CLAIMS if name not in trace.columns})
     control = shop.keep("screen-control", screen.control(trace))
     is_small = control.count() <= ROWS_SMALL
     with shop.small(is_small):
@@ -44,14 +46,19 @@ def screened_runs(trace: DataFrame, shop: Workshop) -> Screened:
             control.where(F.col("level") == "S"), lambda name, frame: shop.keep(f"screen-{name}", frame)
         )
         stays = shop.keep("screen-compared", screen.stays_to_compare(views.stays))
-    found = shop.keep("screen-digests", digests.digests(digests.narrow(trace), stays))
+        is_claimed = screen.claims_are_there(control)
+    messages = digests.narrow(trace)
+    found = shop.keep("screen-digests", digests.digests(messages if is_claimed else links.found(messages), stays))
     with shop.small(is_small):
-        per_stay = shop.keep("screen-counts", digests.per_stay(found))
-        seen = shop.keep("screen-seen", screen.located(per_stay, stays))
+        seen = shop.keep("screen-seen", screen.located(digests.per_stay(found), stays))
+        histories = shop.keep("screen-histories", screen.histories(control, seen))
+        threads = shop.keep("screen-threads", screen.threads(found, stays))
         runs = control.select("run", "level").distinct().withColumn("run_id", F.xxhash64("run"))
-        doubtful = screen.unproven(seen, found, stays, views.lives).unionByName(
+        doubtful = screen.unproven(seen, threads, stays, views.lives).unionByName(
             runs.where(F.col("level") != "S").select("run_id")
         )
+        if is_claimed:
+            doubtful = doubtful.unionByName(screen.unlinked(histories, threads))
         proven = shop.keep(
             "screen-proven", runs.select("run", "run_id").distinct().join(doubtful, "run_id", "left_anti")
         )
@@ -64,7 +71,7 @@ def screened_runs(trace: DataFrame, shop: Workshop) -> Screened:
             proven=proven.select("run"),
             found=shop.keep("screen-found", added_up(union(_findings(mine, by_sends, views, proven.select("run"))))),
             is_all=every.join(proven, "run_id", "left_anti").isEmpty(),
-            is_whole=screen.torn(control, per_stay).isEmpty(),
+            is_whole=screen.torn(histories).isEmpty(),
         )
 
 

@@ -1,8 +1,8 @@
 """The trace store: rows to Parquet files, and many small files to a few large ones.
 
 In:        rows, or a directory with segments or NDJSON; for compaction, a directory with Parquet files.
-Out:       closed Parquet files with the logical schema and its number in their metadata.
-Not here:  reading them into Spark (reading.py).
+Out:       closed Parquet files with the logical columns.
+Not here:  how a file is laid out (trace_file.py), reading them into Spark (reading.py).
 
 Invariants:
   P1  a file has its name only when it is whole: it is written under a hidden name, which Spark passes over, and renamed
@@ -22,7 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from covey.analysis.schema import ARROW_SCHEMA, SCHEMA_KEY
+from covey.analysis.schema import LOGICAL_SCHEMA, SCHEMA_KEY
+from covey.analysis.trace_file import TraceFile
 from covey.trace.cat import read_trace as read_rows
 from covey.trace.errors import TraceError
 from covey.trace.record import COLUMNS, SCHEMA, Row
@@ -33,13 +34,11 @@ ROWS_A_BATCH: Final = 65_536
 
 def write_parquet(rows: Iterable[Row], path: Path) -> int:
     """Write rows as one file, which appears when it is whole; the number of rows."""
-    partial = path.with_name(f".{path.name}.inprogress")
     written = 0
-    with pq.ParquetWriter(partial, ARROW_SCHEMA, compression="zstd") as writer:
+    with TraceFile(path) as file:
         for batch in _batches(rows):
-            writer.write_table(_table(batch))
+            file.add(_table(batch))
             written += len(batch)
-    partial.rename(path)
     return written
 
 
@@ -57,22 +56,24 @@ def compact(trace: DataFrame, target: Path, files: int = 1) -> None:
     if target.exists():
         raise TraceError(f"{target} exists: name a new directory to compact into.")
     partial = target.absolute().with_name(f".{target.name}.inprogress")  # Spark's working directory may be another.
-    sorted_rows = trace.repartitionByRange(files, "run", "level", "process").sortWithinPartitions(
-        "run", "level", "process", "index"
+    sorted_rows = (
+        trace.select(*COLUMNS)
+        .repartitionByRange(files, "run", "level", "process")
+        .sortWithinPartitions("run", "level", "process", "index")
     )
-    sorted_rows.write.mode("overwrite").option("compression", "zstd").parquet(str(partial))
+    sorted_rows.write.mode("overwrite").parquet(str(partial))
     for path in sorted(partial.glob(f"*{PARQUET_SUFFIX}")):
-        _stamp(path)
+        _finish(path)
     partial.rename(target)
 
 
-def _stamp(path: Path) -> None:
-    """Spark does not write the schema number into the metadata: copy the file with it, by row groups."""
-    stamped = path.with_name(f".{path.name}.inprogress")
-    with pq.ParquetFile(path) as whole, pq.ParquetWriter(stamped, ARROW_SCHEMA, compression="zstd") as writer:
-        for number in range(whole.num_row_groups):
-            writer.write_table(whole.read_row_group(number).cast(ARROW_SCHEMA))
-    stamped.rename(path)
+def _finish(path: Path) -> None:
+    """Spark writes neither the schema number nor what stands beside the logical columns: write the file once more."""
+    whole = path.with_name(f"whole-{path.name}")
+    with pq.ParquetFile(path) as found, TraceFile(whole) as file:
+        for batch in found.iter_batches(ROWS_A_BATCH):
+            file.add(pa.Table.from_batches([batch]).cast(LOGICAL_SCHEMA))
+    whole.rename(path)
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Spark's checksum of what was there before.
 
 
@@ -94,9 +95,9 @@ def _judge_schema(path: Path, found: pa.Schema) -> None:
     if missing := [column for column in COLUMNS if column not in found.names]:
         raise TraceError(f"{path} lacks the columns {', '.join(missing)}: convert it again from its segments.")
     for column in COLUMNS:
-        if found.field(column).type != ARROW_SCHEMA.field(column).type:
+        if found.field(column).type != LOGICAL_SCHEMA.field(column).type:
             raise TraceError(
-                f"{path}: column {column} is {found.field(column).type}, not {ARROW_SCHEMA.field(column).type}: "
+                f"{path}: column {column} is {found.field(column).type}, not {LOGICAL_SCHEMA.field(column).type}: "
                 "convert it again from its segments."
             )
 
@@ -109,5 +110,5 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 def _table(rows: list[Row]) -> pa.Table:
     columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
-    arrays = [pa.array(values, type=field.type) for values, field in zip(columns, ARROW_SCHEMA, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=ARROW_SCHEMA)
+    arrays = [pa.array(values, type=field.type) for values, field in zip(columns, LOGICAL_SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=LOGICAL_SCHEMA)

@@ -25,10 +25,12 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks.digests import holds, is_message, pid, place, run_id
+from covey.analysis.checks import links
+from covey.analysis.checks.digests import holds, pid, place, run_id
+from covey.analysis.claims import MESSAGES, NONE
 from covey.analysis.tables.columns import life_name
 
 # What the small rest of a trace, its views and ends, is read for.
@@ -53,32 +55,61 @@ CONTROL: Final = (
     "order_stamp",
     "order_site",
     "order_index",
+    "claim_top",
+    "claim_ordered",
 )
 
 
 def control(trace: DataFrame) -> DataFrame:
-    """All rows but the messages of daemons."""
-    return trace.where(~holds(is_message())).select(*CONTROL)
+    """All rows but the messages of daemons. Written so that row groups with nothing else are passed over."""
+    level, event = F.col("level"), F.col("event")
+    is_other = (level != "S") | level.isNull() | event.isNull() | ~event.isin(*MESSAGES)
+    return trace.where(is_other).select(*CONTROL)
 
 
-def torn(control: DataFrame, per_stay: DataFrame) -> DataFrame:
-    """Whether rows may be missing: processes whose indexes do not run from 0 on, one by one, or that say so."""
+def claims_are_there(control: DataFrame) -> bool:
+    """Whether whoever wrote the trace also wrote down what each row comes after."""
+    return control.where((F.col("level") == "S") & F.col("claim_top").isNull()).isEmpty()
+
+
+def histories(control: DataFrame, located: DataFrame) -> DataFrame:
+    """Of each process at each level, messages or not: how many rows it has, with which indexes, and their links."""
     named = control.withColumn("run_id", run_id()).withColumn("pid", pid())
-    own = named.groupBy("pid", "level").agg(
-        F.count("*").alias("rows"),
-        F.min("index").alias("first"),
-        F.max("index").alias("last"),
-        F.max(F.col("event") == "gap").alias("told"),
+    unordered = F.lit(None).cast("bigint")
+    kept = ("run_id", "pid", "level", "rows", "first", "last", "told", "history", "highest", "highest_ordered")
+    own = named.select(
+        *("run_id", "pid", "level"),
+        F.lit(1).cast("bigint").alias("rows"),
+        F.col("index").alias("first"),
+        F.col("index").alias("last"),
+        (F.col("event") == "gap").alias("told"),
+        links.in_history(F.col("claim_top"), F.col("claim_ordered")).alias("history"),
+        unordered.alias("highest"),
+        unordered.alias("highest_ordered"),
     )
-    told = F.lit(False).alias("told")
-    both = own.unionByName(per_stay.select("pid", F.lit("S").alias("level"), "rows", "first", "last", told))
-    found = both.groupBy("pid", "level").agg(
-        F.sum("rows").alias("rows"),
-        F.min("first").alias("first"),
-        F.max("last").alias("last"),
-        F.max("told").alias("told"),
+    messages = located.withColumns({"level": F.lit("S"), "told": F.lit(False)}).select(*kept)
+    return (
+        own.unionByName(messages)
+        .groupBy("run_id", "pid", "level")
+        .agg(
+            F.sum("rows").alias("rows"),
+            F.min("first").alias("first"),
+            F.max("last").alias("last"),
+            F.max("told").alias("told"),
+            F.bit_xor("history").alias("history"),
+            F.coalesce(F.max("highest"), F.lit(NONE)).alias("highest"),
+            F.coalesce(F.max("highest_ordered"), F.lit(NONE)).alias("highest_ordered"),
+        )
     )
-    return found.where(F.col("told") | (F.col("first") != 0) | (F.col("last") + 1 != F.col("rows")))
+
+
+def torn(histories: DataFrame) -> DataFrame:
+    """Where rows may be missing: processes whose indexes do not run from 0 on, one by one, or that say so."""
+    return histories.where(~_is_full() | F.col("told") | F.col("pid").isNull())
+
+
+def _is_full() -> Column:
+    return (F.col("first") == 0) & (F.col("last") + 1 == F.col("rows"))
 
 
 def stays_to_compare(stays: DataFrame) -> DataFrame:
@@ -90,6 +121,7 @@ def stays_to_compare(stays: DataFrame) -> DataFrame:
         "process",
         "view",
         "rank",
+        "pid",
         place().alias("place"),
         "stay",
         "end",
@@ -108,14 +140,35 @@ def located(per_stay: DataFrame, stays: DataFrame) -> DataFrame:
     return rows.withColumn("wrong", F.col("wrong") | ~holds(inside))
 
 
-def unproven(located: DataFrame, digests: DataFrame, stays: DataFrame, lives: DataFrame) -> DataFrame:
-    """The runs, by their hashes, that break one of the conditions."""
+def unproven(located: DataFrame, threads: DataFrame, stays: DataFrame, lives: DataFrame) -> DataFrame:
+    """The runs, by their hashes, that break one of the conditions if each row comes after what it claims."""
     doubts = [
         _unequal_views(located, stays),
-        digests.where("disorder").select("run_id"),
+        threads.where("sent").groupBy("run_id", "session").count().where(F.col("count") > 1).select("run_id"),
         _strange_lives(stays, lives).select(F.xxhash64("run").alias("run_id")),
     ]
     return reduce(DataFrame.unionByName, doubts).distinct()
+
+
+def threads(digests: DataFrame, stays: DataFrame) -> DataFrame:
+    """What each process sent in each session, or delivered of it: their links. What is in no stay is not asked."""
+    rows = digests.join(F.broadcast(stays.select("place", "pid")), "place")
+    return rows.groupBy("run_id", "pid", "session", "sent").agg(
+        F.sum("starts").alias("starts"),
+        F.bit_xor("thread").alias("thread"),
+        F.max("last").alias("last"),
+        F.coalesce(F.max("floor"), F.lit(NONE)).alias("floor"),
+    )
+
+
+def unlinked(histories: DataFrame, threads: DataFrame) -> DataFrame:
+    """The runs, by their hashes, in which it is not proven that rows come after what they claim (links.py)."""
+    whole = links.whole_history(F.col("rows"), F.col("highest"), F.col("highest_ordered"))
+    is_chain = _is_full() & (F.col("history") == whole)
+    line = links.whole_thread(F.col("last"), F.col("floor"))
+    is_line = (F.col("starts") == 1) & (F.col("thread") == line)
+    broken = histories.where((F.col("level") == "S") & ~holds(is_chain)).select("run_id")
+    return broken.unionByName(threads.where(~holds(is_line)).select("run_id"))
 
 
 def _unequal_views(located: DataFrame, stays: DataFrame) -> DataFrame:

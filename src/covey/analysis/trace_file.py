@@ -1,0 +1,79 @@
+"""One Parquet file of a trace in the making: what Spark asks for together stands together.
+
+In:        tables with the logical columns, the rows of a process in its order.
+Out:       a file that appears under its name when it is whole.
+Not here:  where rows come from (store.py), what the columns beside the logical ones are (claims.py).
+
+The deliveries of daemons, their sends, and all other rows have row groups of their own: who looks for views and ends,
+which are few, passes over the rest without reading it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from covey.analysis.claims import CLAIMS, MESSAGES, NAMED, Claimant
+from covey.analysis.schema import ARROW_SCHEMA
+
+ROWS_A_GROUP: Final = 65_536
+# Numbers that grow are stored as differences, which is read twice as fast as a dictionary of what hardly comes twice.
+GROWING: Final = ("index", "step", "time_ns", "session_seq", "order_stamp", *CLAIMS)
+UNIQUE: Final = ("message", "digest")
+REST: Final = "rest"
+
+
+class TraceFile:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._partial = path.with_name(f".{path.name}.inprogress")
+        self._writer = pq.ParquetWriter(
+            self._partial,
+            ARROW_SCHEMA,
+            compression="zstd",
+            use_dictionary=[name for name in ARROW_SCHEMA.names if name not in (*GROWING, *UNIQUE)],
+            column_encoding=dict.fromkeys(GROWING, "DELTA_BINARY_PACKED"),
+        )
+        self._claimant = Claimant()
+        self._waiting: dict[str, list[pa.Table]] = {kind: [] for kind in (*MESSAGES, REST)}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is None:
+            self._flush(1)
+        self._writer.close()
+        if kind is None:
+            self._partial.rename(self._path)
+
+    def add(self, rows: pa.Table) -> None:
+        rows = self._with_claims(rows)
+        for kind, some in _parted(rows).items():
+            self._waiting[kind].append(some)
+        self._flush(ROWS_A_GROUP)
+
+    def _with_claims(self, rows: pa.Table) -> pa.Table:
+        claims = self._claimant.claims(zip(*(rows[name].to_pylist() for name in NAMED), strict=True))
+        columns = [pa.array(values, type=pa.int64()) for values in zip(*claims, strict=True)]
+        for name, column in zip(CLAIMS, columns, strict=True):
+            rows = rows.append_column(name, column)
+        return rows
+
+    def _flush(self, least: int) -> None:
+        for tables in self._waiting.values():
+            if sum(one.num_rows for one in tables) >= least:
+                self._writer.write_table(pa.concat_tables(tables))
+                tables.clear()
+
+
+def _parted(rows: pa.Table) -> dict[str, pa.Table]:
+    of_daemons = pc.equal(rows["level"], "S")
+    masks = {event: pc.and_(of_daemons, pc.equal(rows["event"], event)) for event in MESSAGES}
+    masks[REST] = pc.invert(pc.or_(*masks.values()))
+    return {kind: rows.filter(mask) for kind, mask in masks.items()}
