@@ -63,8 +63,7 @@ def screened_runs(trace: DataFrame, shop: Workshop) -> Screened:
             "screen-proven", runs.select("run", "run_id").distinct().join(doubtful, "run_id", "left_anti")
         )
         mine = shop.keep("screen-mine", seen.join(proven.select("run"), "run", "left_semi"))
-    with shop.small(found.count() <= ROWS_SMALL):
-        by_sends = shop.keep("screen-sends", screened.by_sends(mine, digests.sends(found)))
+    by_sends = shop.keep("screen-sends", screened.by_sends(mine, found, digests.sends(trace)))
     with shop.small(is_small):
         every = runs.select("run_id").unionByName(seen.select("run_id"))
         return Screened(

@@ -2,7 +2,7 @@
 
 In:        a trace, and the stays of its daemons.
 Out:       digests: of each process, view and session, what was sent and delivered, as counts and sums of hashes, before
-           and after the signal; of sends also the single ones, in blocks; and where order is broken.
+           and after the signal; and where order is broken.
 Not here:  what that proves (screen.py), how order is found without sorting (links.py).
 
 To read the rows takes longer than to add them up. So each row is read once.
@@ -15,13 +15,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks import blocks, links
+from covey.analysis.checks import links
 from covey.analysis.claims import CLAIMS, MESSAGES, NONE, SITE_BITS, STAMP_BITS
 from covey.analysis.tables.columns import CAUSAL, FIFO, RELIABLE, SAFE, strength
 
 INDEX_BITS: Final = 60
-# What a send in a block asks of its place in the session.
-LOOSE, IN_SEQUENCE, IN_ORDER = range(3)
 COUNTED: Final = {"reliable": RELIABLE, "fifo": FIFO, "safe": SAFE}
 
 
@@ -95,14 +93,12 @@ def _misplaced() -> Column:
 
 
 def digests(messages: DataFrame, stays: DataFrame) -> DataFrame:
-    """One row for each process, view and session, on each side of the signal; of its sends one for each block."""
+    """One row for each process, view and session, on each side of the signal, for what was sent and what delivered."""
     rows = messages.join(F.broadcast(stays.select("place", "signal")), "place", "left")
-    block = F.when(F.col("sent"), blocks.block("seq")).otherwise(-1).alias("block")
     late = holds(F.col("index") > F.col("signal")).alias("late")
-    kind = F.when(F.col("strength") >= CAUSAL, IN_ORDER).when(F.col("strength") == FIFO, IN_SEQUENCE).otherwise(LOOSE)
     asking = F.when(F.col("sent") & (F.col("strength") >= CAUSAL), F.col("index"))
     tops = links.raised("claim_top", F.col("key")), links.raised("claim_ordered", links.ordered_key())
-    return rows.groupBy("place", late, "session", "sent", block).agg(
+    return rows.groupBy("place", late, "session", "sent").agg(
         F.max("run_id").alias("run_id"),
         F.count("*").alias("rows"),
         F.max(F.col("wrong") | _misplaced()).alias("wrong"),
@@ -114,11 +110,10 @@ def digests(messages: DataFrame, stays: DataFrame) -> DataFrame:
         F.max("key").alias("highest"),
         F.max(links.ordered_key()).alias("highest_ordered"),
         F.bit_xor(links.in_history(*tops)).alias("history"),
+        F.max(F.when(F.col("strength") == FIFO, F.col("seq"))).alias("last_fifo"),
         F.max(links.floor()).alias("floor"),
         F.bit_xor(links.in_thread(links.raised("claim_floor", links.floor()))).alias("thread"),
         _how_many(links.is_first()).alias("starts"),
-        F.min("seq").alias("first_seq"),
-        *blocks.slots("seq", F.when(F.col("sent"), F.col("key")), kind),
     )
 
 
@@ -158,9 +153,9 @@ def per_stay(digests: DataFrame) -> DataFrame:
     )
 
 
-def sends(digests: DataFrame) -> DataFrame:
-    """Of each session what was sent, in blocks."""
-    return digests.where("sent").select("place", "session", F.col("first_seq").alias("first"), *blocks.names())
+def sends(trace: DataFrame) -> DataFrame:
+    """The sends alone; where they stand apart from the deliveries, no others are read."""
+    return narrow(trace.where(F.col("event") == "send")).select("place", "session", "seq", "strength", "key")
 
 
 def holds(condition: Column) -> Column:

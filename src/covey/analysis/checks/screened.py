@@ -11,26 +11,25 @@ the exact check counts it, in the file of its family.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks import blocks
-from covey.analysis.checks.digests import IN_ORDER, IN_SEQUENCE, LOOSE
 from covey.analysis.tables.build import ViewTables
 from covey.analysis.tables.cohorts import moving
-from covey.analysis.tables.columns import whole
+from covey.analysis.tables.columns import CAUSAL, RELIABLE
 
 VIEW = ["run", "view"]
 
 
-def premises(seen: DataFrame, by_sends: DataFrame, views: ViewTables) -> DataFrame:
+def premises(seen: DataFrame, sent: DataFrame, views: ViewTables) -> DataFrame:
     """All of one table each, put together. `seen`: one row a stay with messages, of proven runs alone."""
     here = _views(seen)
+    sent = sent.join(seen.select("run", "view", "process", "place"), "place").join(here.select(*VIEW, "stays"), VIEW)
     parts = [
-        by_sends,
+        _of_first_in_session(sent),
+        _of_sends(seen, sent),
         _of_stays(seen),
         _of_growth(seen),
         _of_first_rows(seen, here),
@@ -41,10 +40,22 @@ def premises(seen: DataFrame, by_sends: DataFrame, views: ViewTables) -> DataFra
     return found.select("guarantee", "run", F.lit("S").alias("level"), "premises")
 
 
-def by_sends(seen: DataFrame, sends: DataFrame) -> DataFrame:
-    """What single messages put to the test: run, guarantee, premises, which may also be fewer than none."""
-    sends = sends.join(_places(seen), "place").join(_views(seen).select(*VIEW, "stays"), VIEW)
-    return _together([_of_first_in_session(sends), _of_mixing(sends), _of_order(seen, sends)])
+def by_sends(seen: DataFrame, digests: DataFrame, sends: DataFrame) -> DataFrame:
+    """Of each process, view and session: how many of its sends are followed by what puts them to the test."""
+    fifo = digests.where("sent").groupBy("place", "session").agg(F.max("last_fifo").alias("last_fifo"))
+    known = fifo.join(seen.select("place", "top", "top_late"), "place")
+    is_below = F.coalesce(F.col("key") < F.col("top"), F.lit(False))
+    return (
+        sends.join(F.broadcast(known), ["place", "session"])
+        .groupBy("place", "session")
+        .agg(
+            F.min("seq").alias("first"),
+            F.min_by("strength", "seq").alias("strength"),
+            F.count_if((F.col("strength") >= CAUSAL) & (F.col("seq") < F.col("last_fifo"))).alias("before_fifo"),
+            F.count_if(is_below).alias("below"),
+            F.count_if(~is_below & (F.col("key") < F.col("top_late"))).alias("between"),
+        )
+    )
 
 
 def _together(parts: list[DataFrame]) -> DataFrame:
@@ -65,10 +76,6 @@ def _counted(rows: DataFrame, counts: dict[str, Column]) -> DataFrame:
         for label, count in counts.items()
     ]
     return rows.select("run", F.explode(F.array(*pairs)).alias("one")).select("run", "one.guarantee", "one.premises")
-
-
-def _places(seen: DataFrame) -> DataFrame:
-    return seen.select("run", "view", "process", "place", "top", "top_late")
 
 
 def _of_stays(seen: DataFrame) -> DataFrame:
@@ -108,33 +115,21 @@ def _of_first_rows(seen: DataFrame, here: DataFrame) -> DataFrame:
     return _counted(first.where(F.col("first") == F.col("first_asking")).join(here, VIEW), {"M4": -F.col("stays")})
 
 
-def _of_first_in_session(sends: DataFrame) -> DataFrame:
+def _of_first_in_session(sent: DataFrame) -> DataFrame:
     """M3 is not put to the test by the first message of a session."""
-    one = F.struct("stays", blocks.first_kind().alias("kind"))
-    first = sends.groupBy("run", "session").agg(F.min_by(one, "first").alias("one"))
-    return _counted(first.where(F.col("one.kind") != LOOSE), {"M3": -F.col("one.stays")})
+    first = sent.groupBy("run", "session").agg(F.min_by(F.struct("stays", "strength"), "first").alias("one"))
+    return _counted(first.where(F.col("one.strength") > RELIABLE), {"M3": -F.col("one.stays")})
 
 
-def _of_mixing(sends: DataFrame) -> DataFrame:
-    """M7: ordered messages that a fifo one of their session and view follows, at all who were there."""
-    numbered = list(zip(blocks.kinds(), blocks.numbers(), strict=True))
-    last = F.greatest(*(F.when(kind == IN_SEQUENCE, number) for kind, number in numbered))
-    rows = sends.withColumn("last_fifo", F.max(last).over(whole(["place", "session"])))
-    followed = _how_many((kind == IN_ORDER) & (number < F.col("last_fifo")) for kind, number in numbered)
-    return _counted(rows, {"M7": followed * F.col("stays")})
+def _of_sends(seen: DataFrame, sent: DataFrame) -> DataFrame:
+    """M7: ordered messages that a fifo one of their session and view follows, at all who were there.
 
-
-def _of_order(seen: DataFrame, sends: DataFrame) -> DataFrame:
-    """M5: messages that an ordered one follows, before the signal at all, after it at those whom their sender joins."""
-    keys = blocks.values()
-    below = _how_many(key < F.col("top") for key in keys)
-    between = _how_many(~F.coalesce(key < F.col("top"), F.lit(False)) & (key < F.col("top_late")) for key in keys)
-    counts = sends.select("run", "view", "process", "stays", below.alias("below"), between.alias("between"))
+    M5: messages that an ordered one follows, before the signal at all, after it at those whom their sender joins.
+    """
     movers = seen.select(*VIEW, F.explode("movers").alias("process"))
-    after = counts.where(F.col("between") > 0).join(movers, [*VIEW, "process"])
-    return _counted(counts, {"M5": F.col("below") * F.col("stays")}).unionByName(
-        _counted(after, {"M5": F.col("between")})
-    )
+    after = sent.where(F.col("between") > 0).join(movers, [*VIEW, "process"])
+    counts = {"M7": F.col("before_fifo") * F.col("stays"), "M5": F.col("below") * F.col("stays")}
+    return _counted(sent, counts).unionByName(_counted(after, {"M5": F.col("between")}))
 
 
 def _of_cohorts(views: ViewTables, here: DataFrame) -> DataFrame:
@@ -163,7 +158,3 @@ def _of_safe(seen: DataFrame, views: ViewTables) -> DataFrame:
         members.join(left, [*VIEW, "process"], "left_semi")
     )
     return _counted(asked.join(lived_on.distinct(), [*VIEW, "process"]), {"M6": F.col("safe")})
-
-
-def _how_many(conditions: Iterable[Column]) -> Column:
-    return reduce(Column.__add__, (F.coalesce(one, F.lit(False)).cast("int") for one in conditions))
