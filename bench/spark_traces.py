@@ -3,8 +3,8 @@
     python bench/spark_traces.py DIR --rows 1000000 [--members 16] [--rows-a-view 75000]
 
 One run; all members are in every view; each message is delivered by all. Services: 70 % agreed, 10 % each of reliable,
-fifo and safe. Reliable and fifo messages come early at some members. One Parquet file a member, in index order, in
-row groups of about the size that the trace store gives them. `--rows` counts delivery rows.
+fifo and safe. Reliable and fifo messages come early at some members. One Parquet file a member, as the trace store
+writes it. `--rows` counts delivery rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The columns of a trace as Parquet and Spark types: the schema of covey.trace.record, exactly.
+"""The columns of a trace as Parquet and Spark types: those of covey.trace.record, exactly, and claims beside them.
 
 In:        nothing.
-Out:       the Arrow schema that files are written with, and the same for Spark.
-Not here:  what the columns mean (covey.trace.record).
+Out:       the Arrow schema of rows, that of files, and the latter for Spark.
+Not here:  what the columns mean (covey.trace.record, claims.py).
 
 The schema number stands in the metadata of each file, so that a file can be refused before a row is read.
 """

@@ -11,9 +11,14 @@ A run is proven if all of this holds (every condition is sufficient, none is nec
      the signal: equal counts and equal sums of hashes (S6 to S13, M2, M6; nothing is missing for M3 to M7)
   3  at each process, a delivery stands above all causal or stronger ones before it, and a send above everything before
      it (M4, M5; no circle for S7)
-  4  in each session stamps grow with the sequence, and no message comes after a fifo one with a larger number (M3, M7;
-     after a stronger one with a larger number it cannot come, since that would stand above it against 3)
+  4  in each session, which is sent from one process, the sequence grows and with it, by 3, the stamps; and no message
+     comes after a fifo one with a larger number (M3, M7; after a stronger one with a larger number it cannot come,
+     since that would stand above it against 3)
   5  no daemon has two lives in it (S10), and whoever is a member of a view and at rest has been in it (M6, S13)
+
+What is before a row, for conditions 3 and 4, the store has written beside it. If the sums of these claims do not prove
+that they are true (links.py), say because a row is missing, the run is not proven either. Where the store has not
+written them, the messages are sorted.
 
 Condition 2 compares sums of 64 bits; that two different sets agree by chance is less likely than a broken disk. Names
 are hashes too: what two of them share makes conditions harder to meet, never easier.
