@@ -9,6 +9,7 @@ Views and ends are few even in a large trace: what is concluded from them is wor
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -63,19 +64,20 @@ def screened_runs(trace: DataFrame, shop: Workshop) -> Screened:
             "screen-proven", runs.select("run", "run_id").distinct().join(doubtful, "run_id", "left_anti")
         )
         mine = shop.keep("screen-mine", seen.join(proven.select("run"), "run", "left_semi"))
-    by_sends = shop.keep("screen-sends", screened.by_sends(mine, found, digests.sends(trace)))
+    of_proven = ViewTables(
+        **{name: one.join(proven.select("run"), "run", "left_semi") for name, one in vars(views).items()}
+    )
+    with ThreadPoolExecutor(1) as pool:
+        counting = pool.submit(shop.keep, "screen-sends", screened.by_sends(mine, found, digests.sends(trace)))
+        # To write these plans down takes as long, and needs no core of Spark's.
+        of_views = [check_views(of_proven), check_liveness(of_proven), check_signals(of_proven)]
+        by_sends = counting.result()
     with shop.small(is_small):
         every = runs.select("run_id").unionByName(seen.select("run_id"))
+        tested = counted(screened.premises(mine, by_sends, of_proven))
         return Screened(
             proven=proven.select("run"),
-            found=shop.keep("screen-found", added_up(union(_findings(mine, by_sends, views, proven.select("run"))))),
+            found=shop.keep("screen-found", added_up(union([tested, *of_views]))),
             is_all=every.join(proven, "run_id", "left_anti").isEmpty(),
             is_whole=screen.torn(histories).isEmpty(),
         )
-
-
-def _findings(seen: DataFrame, by_sends: DataFrame, views: ViewTables, proven: DataFrame) -> list[DataFrame]:
-    """What was put to the test in proven runs; and their views and rest, which are judged exactly."""
-    mine = ViewTables(**{name: frame.join(proven, "run", "left_semi") for name, frame in vars(views).items()})
-    tested = screened.premises(seen, by_sends, mine)
-    return [counted(tested), check_views(mine), check_liveness(mine), check_signals(mine)]
