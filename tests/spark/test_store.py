@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -13,9 +14,10 @@ from typer.testing import CliRunner
 
 from covey.analysis import read_trace
 from covey.analysis.judging import Gap, Judgement
-from covey.analysis.schema import ARROW_SCHEMA, SCHEMA_KEY
+from covey.analysis.schema import ARROW_SCHEMA, LOGICAL_SCHEMA, SCHEMA_KEY
 from covey.analysis.store import compact, write_parquet
 from covey.analysis.tables.lives import gaps_in
+from covey.analysis.trace_file import TraceFile
 from covey.cli import trace_check
 from covey.cli.main import app
 from covey.trace.cat import to_json_line
@@ -67,6 +69,15 @@ def test_views_and_ends_stand_apart_from_messages(rows: list[Row], tmp_path: Pat
         kinds = {(row["level"], row["event"]) for row in group}
         assert len(kinds) == 1 or not kinds & of_daemons
     assert {(row["level"], row["event"]) for group in groups for row in group} > of_daemons
+
+
+def test_a_row_without_an_event_is_kept(rows: list[Row], tmp_path: Path) -> None:
+    write_parquet(rows, tmp_path / "a.parquet")
+    table = pq.read_table(tmp_path / "a.parquet", columns=LOGICAL_SCHEMA.names)
+    nameless = table.set_column(table.schema.get_field_index("event"), "event", pa.nulls(len(rows), pa.string()))
+    with TraceFile(tmp_path / "b.parquet") as file:
+        file.add(nameless)
+    assert pq.read_metadata(tmp_path / "b.parquet").num_rows == len(rows)
 
 
 def refused(spark: SparkSession, directory: Path) -> str:

@@ -29,6 +29,8 @@ REST: Final = "rest"
 
 
 class TraceFile:
+    """To be closed by `with`; if that ends with an error, no file appears."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self._partial = path.with_name(f".{path.name}.inprogress")
@@ -73,7 +75,8 @@ class TraceFile:
 
 
 def _parted(rows: pa.Table) -> dict[str, pa.Table]:
+    """Each row in one part: also one without a level or an event, which foreign files may have."""
     of_daemons = pc.equal(rows["level"], "S")
-    masks = {event: pc.and_(of_daemons, pc.equal(rows["event"], event)) for event in MESSAGES}
+    masks = {event: pc.fill_null(pc.and_(of_daemons, pc.equal(rows["event"], event)), False) for event in MESSAGES}
     masks[REST] = pc.invert(pc.or_(*masks.values()))
     return {kind: rows.filter(mask) for kind, mask in masks.items()}
