@@ -20,8 +20,12 @@ from covey.trace.record import Row
 from tests.spark import recorded
 from tests.spark.opinions import Opinions, opinions_on, together
 from tests.spark.processes import in_processes
+from tests.spark.screenings import Screening, with_claims, without_claims
 
 SEEDS = range(32)
+DAMAGED_SEED = 2
+DAMAGES = ("lost end", "lost signal", "fewer members", "another digest", "moved delivery", "fifo too early")
+"""What the screen is shown beside good runs."""
 
 Rows = list[Row]
 
@@ -67,8 +71,31 @@ def broken_runs() -> dict[str, Rows]:
 
 
 @pytest.fixture(scope="session")
+def damaged_runs(small_runs: dict[str, Rows]) -> dict[str, Rows]:
+    return {f"{DAMAGED_SEED} {damage}": small_runs[f"{DAMAGED_SEED} {damage}"] for damage in DAMAGES}
+
+
+@pytest.fixture(scope="session")
+def screenings(
+    starting_spark: Future[SparkSession],
+    lossless_runs: dict[str, Rows],
+    damaged_runs: dict[str, Rows],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, Future[Screening]]]:
+    """Beside the judgement: while one of them makes plans, the other has the cores."""
+    spark, directory = starting_spark.result(), tmp_path_factory.mktemp("screened")
+    runs = lossless_runs | damaged_runs
+    with ThreadPoolExecutor(1) as pool:
+        yield {
+            "with claims": pool.submit(with_claims, spark, runs, directory / "with"),
+            "without claims": pool.submit(without_claims, spark, runs, directory / "without"),
+        }
+
+
+@pytest.fixture(scope="session")
 def judgement(
     starting_spark: Future[SparkSession],
+    screenings: dict[str, Future[Screening]],
     small_runs: dict[str, Rows],
     simulated_runs: dict[str, Rows],
     broken_runs: dict[str, Rows],

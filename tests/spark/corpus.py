@@ -39,7 +39,7 @@ def corpus(seeds: range) -> Iterator[tuple[str, Rows]]:
 
 def _good(seed: int) -> Rows:
     if seed % 2:
-        return IdealClients(seed, daemons=2 + seed % 3, steps=25 + seed % 20).world.rows
+        return IdealClients(seed, daemons=2 + seed % 3, steps=12 + seed % 10).world.rows
     return IdealRun(seed, daemons=2 + seed % 4, steps=3 + seed % 3, batch=3).trace.rows
 
 

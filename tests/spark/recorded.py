@@ -1,6 +1,7 @@
 """Traces of the real protocol in simulation: good ones, and one for each planted bug.
 
-A mutant is run on the first seed where it is known to be caught; where that seed no longer does, on the next ones.
+A mutant is run for a short time on a seed that is known to show it then; where that seed no longer does, for as long as
+others on the first seed where it is known to be caught, and on the next ones.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tests.simulation.client_mutants import CLIENT_MUTANTS
 from tests.simulation.first_seeds import FIRST_SEEDS
 from tests.simulation.mutants import COMPANIONS, MUTANTS, Mutant
 from tests.spark.processes import in_processes
+from tests.spark.short_seeds import SHORT_SECONDS, SHORT_SEEDS
 from tests.unit.checkers.ideal import IdealRun, Sent
 
 Rows = list[Row]
@@ -75,10 +77,12 @@ def _hunted(name: str) -> Rows:
     """The trace of the first seed on which the guarantee that this mutant names catches it."""
     mutant = MUTANTS.get(name) or CLIENT_MUTANTS[name]
     planted = [mutant, *([COMPANIONS[name]] if name in COMPANIONS else [])]
-    asked = Asked(clients=0 if name in MUTANTS else 8)
-    for seed in dict.fromkeys([FIRST_SEEDS.get(name, 0), *range(SEEDS_TRIED)]):
+    programs = 0 if name in MUTANTS else 8
+    tries = [(seed, None) for seed in dict.fromkeys([FIRST_SEEDS.get(name, 0), *range(SEEDS_TRIED)])]
+    short = [(SHORT_SEEDS[name], SHORT_SECONDS)] if name in SHORT_SEEDS else []
+    for seed, seconds in [*short, *tries]:
         try:
-            rows = _played(seed, asked, planted)
+            rows = _played(seed, Asked(clients=programs, seconds=seconds), planted)
         except Exception:  # noqa: BLE001 - dying of a bug is not being caught by a guarantee
             continue
         if _catches(mutant.guarantee, rows):
