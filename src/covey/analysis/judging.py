@@ -16,7 +16,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks import FAMILIES, causal
+from covey.analysis.checks import FAMILIES, arrivals, causal, circles
 from covey.analysis.findings import added_up, union
 from covey.analysis.screening import screened_runs
 from covey.analysis.tables.build import Keep, Tables, build
@@ -124,28 +124,42 @@ def find(tables: Tables, keep: Keep) -> DataFrame:
 
 
 def _causal(tables: Tables, keep: Keep) -> DataFrame:
+    return keep(
+        "found-causal", added_up(union([causal.premises(tables), *_late(tables, keep), *_circles(tables, keep)]))
+    )
+
+
+def _late(tables: Tables, keep: Keep) -> list[DataFrame]:
     chosen = keep("causal", causal.candidates(tables))
-    arrivals = _settled("arrivals", causal.first_arrivals(tables, chosen, with_send=True), tables, RELIABLE, keep)
-    doubtful = keep("unordered", causal.unordered(tables))
-    returns = _settled("returns", causal.first_arrivals(tables, doubtful, with_send=False), tables, UNRELIABLE, keep)
-    found = [causal.causal(tables, chosen, arrivals), causal.premises(tables), causal.circles(tables, returns)]
-    return keep("found-causal", added_up(union(found)))
+    if chosen.isEmpty():
+        return []
+    first = arrivals.first_arrivals(tables, chosen, with_send=True)
+    return [causal.causal(tables, chosen, _settled("arrivals", first, tables, RELIABLE, keep))]
 
 
-def _settled(name: str, arrivals: DataFrame, tables: Tables, weakest: int, keep: Keep) -> DataFrame:
-    """Rounds until nothing moves: as many as there are processes at most, and none where there is no candidate."""
-    arrivals = keep(f"{name}-0", arrivals)
-    if arrivals.isEmpty():
-        return arrivals
+def _circles(tables: Tables, keep: Keep) -> list[DataFrame]:
+    doubtful = keep("unordered", circles.unordered(tables))
+    if not doubtful.isEmpty():
+        doubtful = keep("unraised", circles.unraised(tables, doubtful))
+    if doubtful.isEmpty():
+        return []
+    first = arrivals.first_arrivals(tables, doubtful, with_send=False)
+    return [circles.circles(tables, _settled("returns", first, tables, UNRELIABLE, keep))]
+
+
+def _settled(name: str, first: DataFrame, tables: Tables, weakest: int, keep: Keep) -> DataFrame:
+    """Rounds until nothing moves: as many as there are processes at most."""
+    found = keep(f"{name}-0", first.withColumn("moved", F.lit(True)))
     edges = keep(
         f"{name}-links",
-        causal.links(tables, weakest).join(arrivals.select("run", "level").distinct(), ["run", "level"], "left_semi"),
+        arrivals.links(tables, weakest).join(found.select("run", "level").distinct(), ["run", "level"], "left_semi"),
     )
+    ways = keep(f"{name}-ways", arrivals.ways(edges))
     for number in range(1, tables.lives.groupBy("run", "level").count().agg(F.max("count")).collect()[0][0] + 1):
-        arrivals = keep(f"{name}-{number}", causal.next_arrivals(arrivals, edges))
-        if arrivals.where("moved").isEmpty():
+        found = keep(f"{name}-{number}", arrivals.next_arrivals(found, edges, ways))
+        if found.where("moved").isEmpty():
             break
-    return arrivals
+    return found
 
 
 def verdicts_of(findings: DataFrame) -> list[Verdict]:
