@@ -95,6 +95,28 @@ def _overtaking(rows: Rows, chance: random.Random) -> Rows:
     return rows
 
 
+def _circle(weakest: bool) -> Damage:
+    """Each of two processes, clients if possible, delivers what the other one sends before it sends itself."""
+
+    def damage(rows: Rows, chance: random.Random) -> Rows:
+        sends = {row.message: row for row in rows if row.event == "send"}
+        heard = {
+            (row.process, sends[row.message].process): row
+            for row in rows
+            if row.event == "deliver" and row.message in sends and (row.service == "unreliable") == weakest
+        }
+        pairs = [pair for pair in heard if pair[0] < pair[1] and pair[::-1] in heard]
+        of_clients = [pair for pair in pairs if heard[pair].level == "C"]
+        if pairs:
+            one, other = chance.choice(of_clients or pairs)
+            for pair in ((one, other), (other, one)):
+                rows.remove(heard[pair])
+                rows.insert(rows.index(sends[heard[pair[::-1]].message]), heard[pair])
+        return rows
+
+    return damage
+
+
 def _earlier_session(row: Row, rows: Rows, chance: random.Random) -> tuple[str, ...]:
     """One more member: another session of one that is there."""
     names = [name for name in row.members if "." in name]
@@ -177,6 +199,8 @@ DAMAGES: dict[str, Damage] = {
     "lost reliable delivery": _lost_of("reliable"),
     "fifo too early": _overtaking,
     "unreliable repeated": _repeated_unreliable,
+    "circle": _circle(weakest=False),
+    "circle of unreliable ones": _circle(weakest=True),
     "a name twice": _told(("view",), lambda row, rows, chance: {"members": _earlier_session(row, rows, chance)}),
     "lost send": _lost("send"),
     "lost view": _lost("view"),

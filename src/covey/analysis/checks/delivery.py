@@ -2,7 +2,7 @@
 
 In:        Tables.
 Out:       findings.
-Not here:  circles in time (causal.py), who lacks what (cohorts.py, rest.py), order (order.py).
+Not here:  circles in time (circles.py), who lacks what (cohorts.py, rest.py), order (order.py).
 
   S6   no message is delivered twice (unreliable ones: M1)
   S7   every delivery has a send of the same content
