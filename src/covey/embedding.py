@@ -16,7 +16,8 @@ from covey.config import Cluster, DaemonConfig, loopback
 from covey.config_file import Configuration
 from covey.drivers.live.cluster import free_ports
 from covey.drivers.live.driver import LiveDaemon, new_life
-from covey.errors import CoveyError
+from covey.errors import ArgumentError, CoveyError
+from covey.names import daemon_problem
 from covey.protocol.effects import Effect, Installed
 from covey.protocol.inputs import Stop
 
@@ -27,6 +28,8 @@ class EmbeddedDaemon:
     """Made by `covey.embedded()`."""
 
     def __init__(self, name: str) -> None:
+        if problem := daemon_problem(name):
+            raise ArgumentError(f"{name!r} cannot be the name of a daemon: {problem}")
         self._directory = tempfile.TemporaryDirectory(prefix="covey-")
         self._path = Path(self._directory.name) / f"{name}.client"
         cluster = Cluster("embedded", (DaemonConfig(name, 0, "127.0.0.1", free_ports(1)[0]),))
@@ -45,6 +48,8 @@ class EmbeddedDaemon:
         return f"unix:{self._path}"
 
     def __enter__(self) -> Self:
+        if self._thread.ident is not None:
+            raise CoveyError("this embedded daemon was used already: call covey.embedded() again for another one")
         self._thread.start()
         if not self._ready.wait(START_S):
             raise CoveyError(f"the embedded daemon did not come up within {START_S:.0f} s")

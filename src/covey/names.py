@@ -34,33 +34,44 @@ def daemon_problem(name: str) -> str:
     >>> daemon_problem("a"), daemon_problem("../b")
     ('', "a daemon name must not contain '/'")
     """
+    if problem := _problem("daemon name", name, DAEMON_MAX):
+        return problem
     found = next((mark for mark in "/: " if mark in name), "")
-    return _problem("daemon name", name, DAEMON_MAX) or (f"a daemon name must not contain {found!r}" if found else "")
+    return f"a daemon name must not contain {found!r}" if found else ""
 
 
 def destination_problem(destination: str) -> str:
     """Why nothing can be sent there: it is neither a group nor a private address.
 
-    >>> destination_problem("room"), destination_problem("bob@b")
-    ('', '')
+    >>> destination_problem("room"), destination_problem("bob@b"), destination_problem("bob@b@c")
+    ('', '', "a daemon name must not contain '@'")
     """
     name, at, daemon = destination.partition("@")
     if not at:
         return group_problem(destination)
-    return name_problem(name) or ("" if daemon else f"{destination!r} names no daemon after its '@'")
+    return name_problem(name) or (
+        daemon_problem(daemon) if daemon else f"{destination!r} names no daemon after its '@'"
+    )
 
 
 def is_private(destination: str) -> bool:
     return "@" in destination
 
 
-def _problem(what: str, text: str, longest: int) -> str:
+UNSEEN: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Categories of characters that would end a line or do worse where a name is shown. All versions of Unicode agree on
+them, and so do programs and daemons that run different versions of Python."""
+
+
+def _problem(what: str, text: object, longest: int) -> str:
+    if not isinstance(text, str):
+        return f"a {what} is a str, not {type(text).__name__}"
     if not text:
         return f"a {what} must not be empty"
     if len(text) > longest:
         return f"a {what} has at most {longest} characters, not {len(text)}"
     if "@" in text:
         return f"a {what} must not contain '@'"
-    if any(unicodedata.category(character)[0] == "C" for character in text):
+    if any(unicodedata.category(character) in UNSEEN for character in text):
         return f"a {what} must not contain control characters"
     return ""

@@ -13,7 +13,7 @@ import pytest
 from covey.drivers.live.clients import LINGERING_MAX, ClientStreams
 from covey.protocol.effects import ClientClosed, ClientReady
 from covey.protocol.engine import Engine
-from covey.protocol.inputs import ClientConnected, ClientGone, Input
+from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Input
 from covey.protocol.values import Payload
 
 CLIENTS = LINGERING_MAX + 6
@@ -56,6 +56,18 @@ def house(tmp_path: Path) -> Iterator[House]:
     made = House(tmp_path / "clients")
     yield made
     made.close()
+
+
+def test_nothing_is_taken_from_who_was_given_up(house: House) -> None:
+    """It does not read why; so its writes must fail, or it would go on sending into nothing."""
+    while len(house.given) < CLIENTS:
+        house.turn()
+    house.streams.perform([ClientReady(1), ClientClosed(1)])
+    with pytest.raises(BrokenPipeError):
+        house.clients[0].sendall(b"more")
+    house.clients[1].sendall(b"of another")
+    house.turn()
+    assert [one for one in house.given if isinstance(one, ClientBytes)] == [ClientBytes(2, b"of another")]
 
 
 def test_of_those_who_were_given_up_and_do_not_read_only_some_are_kept(house: House) -> None:

@@ -7,14 +7,15 @@ Not here:  waiting (session.py, blocking.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from covey.errors import ConnectError, SessionOverError
 
 from .events import Event, Failure, Reconnected
 from .inbox import Inbox
 from .plan import Plan
-from .protocol import ClientProtocol
+from .protocol import WE_LEFT, ClientProtocol
 from .stream import Stream
 
 
@@ -52,18 +53,44 @@ class SessionBase:
     @property
     def is_open(self) -> bool:
         """Whether something can be sent now."""
-        return self._stream.protocol.is_open and not self._stream.is_broken
+        return self._stream.protocol.is_open and not self._stream.is_over
 
     def _speak(self) -> ClientProtocol:
-        if self._stream.is_broken or self._stream.at_end:
+        if self._stream.is_over:
             raise self._over()
         return self._stream.protocol
 
     def _over(self) -> SessionOverError:
         if self._may_reconnect:
             return SessionOverError("the connection is lost: go on reading events, and send again after Reconnected")
-        reason = self._stream.protocol.end or "the connection broke"
+        reason = self._stream.protocol.end or (WE_LEFT if self._is_final else "the connection broke")
         return SessionOverError(f"the session has ended ({reason}): connect again")
+
+    def _cut_off(self) -> SessionOverError:
+        return SessionOverError("the connection was lost while this waited to be written: send it again")
+
+    def _leave(self) -> bool:
+        """Say goodbye; whether we were connected until now."""
+        self._is_final = True
+        was_open = self.is_open
+        self._stream.protocol.bye()
+        return was_open
+
+    def _check_left(self, was_open: bool) -> None:
+        if was_open and not self._stream.has_said_all:
+            raise SessionOverError(
+                "we left before the daemon had taken all that was sent: the last messages are lost. "
+                "Give `disconnect` a longer timeout where senders are made to wait"
+            )
+
+    @contextmanager
+    def _unless(self, error: BaseException | None) -> Iterator[None]:
+        """Leaving after an error does not hide that error behind one of its own."""
+        try:
+            yield
+        except SessionOverError:
+            if error is None:
+                raise
 
     @property
     def _may_reconnect(self) -> bool:

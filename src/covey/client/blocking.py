@@ -104,16 +104,19 @@ class Session(SessionBase):
         self._write()
         return first
 
-    def disconnect(self) -> None:
-        """Leave in good order, after all that was sent before. Events that were read already can still be taken."""
-        self._is_final = True
-        self._stream.protocol.bye()
-        deadline = time.monotonic() + self._plan.timeout_s
+    def disconnect(self, timeout: float | None = None) -> None:
+        """Leave in good order, after all that was sent before. Events that were read already can still be taken.
+
+        SessionOverError: within `timeout` seconds, or those given to `connect`, the daemon did not take all of it.
+        """
+        was_open = self._leave()
+        deadline = time.monotonic() + (self._plan.timeout_s if timeout is None else timeout)
         is_written = False
         while not self._stream.at_end and (left := deadline - time.monotonic()) > 0:
             is_written = is_written or self._stream.write()
             self._wait(left, reading=True, writing=not is_written)
         self._stream.close()
+        self._check_left(was_open)
 
     # --- events
 
@@ -162,9 +165,9 @@ class Session(SessionBase):
     # --- the stream
 
     def _write(self) -> None:
-        while not self._stream.write():
+        while not self._stream.at_end and not self._stream.write():
             self._wait(None, reading=not self._inbox.is_full, writing=True)
-        if self._stream.at_end or self._stream.is_broken:
+        if self._stream.is_over:
             raise self._over()
 
     def _wait(self, timeout: float | None, *, reading: bool, writing: bool) -> None:
@@ -178,7 +181,8 @@ class Session(SessionBase):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.disconnect()
+        with self._unless(error):
+            self.disconnect()
 
 
 def _left(deadline: float | None) -> float | None:

@@ -87,7 +87,7 @@ class Connecting:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._session is not None:
-            await self._session.disconnect()
+            await self._session.__aexit__(kind, error, traceback)
 
     # What people write who forget a word. Type checkers know it by themselves.
     if not TYPE_CHECKING:

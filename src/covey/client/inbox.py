@@ -24,10 +24,10 @@ class Inbox:
         self.size = 0
         """Bytes of the reads that are not finished."""
         self._reads: deque[tuple[list[Event], int]] = deque()
-        self._read: Iterator[Event] = iter(())
+        self._read: deque[Event] = deque()
         """The rest of the read that is being taken."""
         self._read_bytes = 0
-        self._batch: Iterator[Message] = iter(())
+        self._batch: deque[Message] = deque()
         """The rest of a batch that is being taken message by message."""
 
     @property
@@ -44,28 +44,33 @@ class Inbox:
             self.size += size
 
     def advance(self) -> bool:
-        """Go on to the next read, when all of the last one is taken."""
+        """Whether there is something to take: the rest of a read that another iteration began, or the next read."""
+        if self._batch or self._read:
+            return True
         self.size -= self._read_bytes
         self._read_bytes = 0
         if not self._reads:
             return False
         events, self._read_bytes = self._reads.popleft()
-        self._read = iter(events)
+        self._read = deque(events)
         return True
 
-    # Both keep their place in iterators over lists: an iteration that is given up leaves them as they are.
+    # All iterations take from the same queues, so that none has a place of its own to lose.
 
     def singles(self) -> Iterator[Single]:
         """The rest of this read, message by message."""
-        yield from self._batch
-        for event in self._read:
+        while True:
+            while self._batch:
+                yield self._batch.popleft()
+            if not self._read:
+                return
+            event = self._read.popleft()
             if isinstance(event, Batch):
-                self._batch = iter(list(event))
-                yield from self._batch
+                self._batch.extend(event)
             else:
                 yield event
 
     def wholes(self) -> Iterator[Event]:
         """The rest of this read. Of a batch that was begun message by message, the rest comes so too."""
-        yield from self._batch
-        yield from self._read
+        while self._batch or self._read:
+            yield self._batch.popleft() if self._batch else self._read.popleft()

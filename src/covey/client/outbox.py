@@ -77,8 +77,9 @@ class Outbox:
     def put(self, route: Route, kind: int, payload: bytes) -> int:
         """The number of the message."""
         size = len(payload)
+        head = record_head(size, kind)
         batch = self._batch_for(route, size + RECORD_BYTES)
-        batch.parts += record_head(size, kind), payload
+        batch.parts += head, payload
         return self._count(batch, 1, size + RECORD_BYTES)
 
     def put_many(self, route: Route, kind: int, payloads: Sequence[bytes]) -> int:

@@ -8,13 +8,14 @@ Not here:  sockets (dial.py, blocking.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 from covey.errors import ArgumentError, ConnectError, RefusedError
 from covey.protocol.wire.session import Policy
 from covey.trace.client import ClientRecorder
 
-from .address import Endpoint, endpoints
+from .address import FORMS, Endpoint, endpoints
 from .events import Disconnected, Event
 from .protocol import ClientProtocol
 from .recording import RecordingProtocol
@@ -64,16 +65,28 @@ def make_plan(
     timeout_s: float,
     recorder: ClientRecorder | None,
 ) -> Plan:
-    if timeout_s <= 0:
-        raise ArgumentError(f"timeout is {timeout_s}: write the seconds that a daemon may take to answer")
-    one = address is None or isinstance(address, str)
-    addresses = (address,) if address is None or isinstance(address, str) else tuple(address)
-    if not 0 < len(addresses) <= ADDRESSES_MAX:
-        raise ArgumentError(f"there are {len(addresses)} addresses: write 1 to {ADDRESSES_MAX}, or None")
-    reconnects = not one if reconnect is None else reconnect
+    _check_timeout(timeout_s)
+    addresses = _checked_addresses(address)
+    is_list = not (address is None or isinstance(address, str))
+    reconnects = is_list if reconnect is None else reconnect
     plan = Plan(name, addresses, reconnects, priority, policy, timeout_s, recorder)
     plan.protocol()
     return plan
+
+
+def _check_timeout(timeout_s: object) -> None:
+    if not isinstance(timeout_s, int | float) or not 0 < timeout_s < inf:
+        raise ArgumentError(f"timeout is {timeout_s!r}: write the seconds that a daemon may take to answer")
+
+
+def _checked_addresses(address: object) -> tuple[str | None, ...]:
+    if address is None or isinstance(address, str):
+        return (address,)
+    if not isinstance(address, Sequence) or not all(isinstance(one, str) for one in address):
+        raise ArgumentError(f"address is {address!r}: {FORMS}, or a list of them")
+    if not 0 < len(address) <= ADDRESSES_MAX:
+        raise ArgumentError(f"there are {len(address)} addresses: write 1 to {ADDRESSES_MAX}, or None")
+    return tuple(address)
 
 
 def pauses() -> Iterator[float]:

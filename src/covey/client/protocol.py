@@ -53,6 +53,8 @@ from .routes import Data, Destinations, Routes, check_kind, checked_payload, che
 PRIORITIES: Final = range(3)
 POLICIES: Final[tuple[Policy, ...]] = ("disconnect", "block")
 
+WE_LEFT: Final = "we left"
+
 MESSAGE_BYTES_MAX: Final = 1 << 30
 """However much a daemon says it takes."""
 VIEW_BYTES_MAX: Final = 32 * 1024 * 1024
@@ -116,6 +118,11 @@ class ClientProtocol:
         return self._state is State.OVER
 
     @property
+    def has_left(self) -> bool:
+        """We said goodbye, and all that was asked before was taken."""
+        return self.is_over and self.end == WE_LEFT
+
+    @property
     def waiting_bytes(self) -> int:
         """What the program has asked for and the stream has not taken."""
         return self._outbox.size
@@ -143,7 +150,7 @@ class ClientProtocol:
 
     def leave(self, group: str) -> None:
         self._check_alive()
-        if group not in self._groups:
+        if group not in self.groups:
             raise MembershipError(f"{group!r} was not joined: there is nothing to leave")
         del self._groups[group]
         self._outbox.put_request(encode_word(LeaveGroup(group)))
@@ -195,7 +202,7 @@ class ClientProtocol:
         if self._state in {State.OPEN, State.LEAVING}:
             taken += self._outbox.take(room)
         if self._state is State.LEAVING and not self._outbox.size:
-            self._enter_over("we left")
+            self._enter_over(WE_LEFT)
         return taken
 
     def feed(self, data: Data) -> list[Event]:
@@ -308,7 +315,7 @@ class ClientProtocol:
 
     def _check_alive(self) -> None:
         if self._state in {State.LEAVING, State.OVER}:
-            raise SessionOverError(f"the session has ended ({self.end or 'we left'}): connect again")
+            raise SessionOverError(f"the session has ended ({self.end or WE_LEFT}): connect again")
 
     def _check_open(self) -> None:
         self._check_alive()
@@ -319,7 +326,7 @@ class ClientProtocol:
 def _check_arguments(name: str, priority: int, policy: str) -> None:
     if problem := name_problem(name):
         raise ArgumentError(f"{name!r} cannot be the name of a session: {problem}")
-    if priority not in PRIORITIES:
+    if type(priority) is not int or priority not in PRIORITIES:
         raise ArgumentError(f"priority is {priority!r}: write 0 (first), 1 or 2 (last)")
     if policy not in POLICIES:
         raise ArgumentError(

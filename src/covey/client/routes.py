@@ -47,6 +47,7 @@ class Routes:
             key = (groups if isinstance(groups, str) else tuple(groups), service, self_discard)
             route = self._known.get(key)
         except TypeError:
+            _checked_service(service)
             raise ArgumentError(f"{groups!r} is no destination: {FORMS}") from None
         return route if route is not None else self._learn(*key)
 
@@ -76,15 +77,18 @@ def checked_payload(payload: Data, route: Route) -> bytes:
 
 def checked_payloads(payloads: Iterable[Data], route: Route) -> list[bytes]:
     """All of them; many that need no change cost little more than one."""
-    found = list(payloads)
+    try:
+        found = list(payloads)
+    except TypeError:
+        raise ArgumentError(f"{payloads!r} is no list of payloads: write several bytes objects") from None
     if set(map(type, found)) <= {bytes} and max(map(len, found), default=0) <= route.payload_bytes_max:
         return cast("list[bytes]", found)
     return [checked_payload(payload, route) for payload in found]
 
 
-def check_kind(kind: int) -> None:
-    if not 0 <= kind <= KIND_MAX:
-        raise ArgumentError(f"the kind of a message is {kind}: write a number from 0 to {KIND_MAX}")
+def check_kind(kind: object) -> None:
+    if not isinstance(kind, int) or not 0 <= kind <= KIND_MAX:
+        raise ArgumentError(f"the kind of a message is {kind!r}: write a number from 0 to {KIND_MAX}")
 
 
 def _check_destinations(names: tuple[str, ...]) -> None:

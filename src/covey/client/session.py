@@ -85,17 +85,20 @@ class Session(SessionBase):
         await self._written()
         return first
 
-    async def disconnect(self) -> None:
-        """Leave in good order, after all that was sent before. Events that were read already can still be taken."""
-        self._is_final = True
-        self._stream.protocol.bye()
+    async def disconnect(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as in blocking
+        """Leave in good order, after all that was sent before. Events that were read already can still be taken.
+
+        SessionOverError: within `timeout` seconds, or those given to `connect`, the daemon did not take all of it.
+        """
+        was_open = self._leave()
         try:
-            async with asyncio.timeout(self._plan.timeout_s):
+            async with asyncio.timeout(self._plan.timeout_s if timeout is None else timeout):
                 await self._say_goodbye()
         except TimeoutError:
             pass  # The daemon does not answer; it will notice that we are gone.
         finally:
             self._close()
+        self._check_left(was_open)
 
     # --- events
 
@@ -147,6 +150,9 @@ class Session(SessionBase):
         except ConnectError as error:
             self._not_reconnected(error)
         else:
+            if self._is_final:  # We have left meanwhile.
+                dialled.stream.close()
+                return
             self._reconnected(*dialled)
             self._read_on()
 
@@ -172,11 +178,12 @@ class Session(SessionBase):
             self._in_turn = True
             self._loop.call_soon(self._end_turn)
             self._write()
-        while self._stream.waiting_bytes > SEND_BYTES_MAX and not self._stream.is_broken:
+        stream = self._stream
+        while stream.waiting_bytes > SEND_BYTES_MAX and not stream.is_over:
             self._room.clear()
             await self._room.wait()
-        if self._stream.at_end or self._stream.is_broken:
-            raise self._over()
+        if stream.is_over:
+            raise self._over() if stream is self._stream else self._cut_off()
 
     def _end_turn(self) -> None:
         self._in_turn = False
@@ -220,4 +227,5 @@ class Session(SessionBase):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self.disconnect()
+        with self._unless(error):
+            await self.disconnect()

@@ -44,6 +44,15 @@ class Stream:
     def waiting_bytes(self) -> int:
         return self.protocol.waiting_bytes + self._unsent_bytes
 
+    @property
+    def is_over(self) -> bool:
+        return self.at_end or self.is_broken
+
+    @property
+    def has_said_all(self) -> bool:
+        """We said goodbye, and it was written with all that was asked before."""
+        return self.protocol.has_left and not self._unsent
+
     def read(self) -> tuple[list[Event], int]:
         """What happened, and how many bytes said so; both are empty if nothing has come yet."""
         try:

@@ -309,8 +309,9 @@ class Clients:
             self._too_slow(session)
 
     def _block(self, session: Session) -> None:
-        """The senders of its groups wait until it has caught up."""
-        for groups in requests(self.groups.roster.groups_of(self._kit.me, session.number)):
+        """The senders of its groups, and those who send to it alone, wait until it has caught up."""
+        own = f"{session.name}@{self._kit.name(self._kit.me.rank)}"
+        for groups in requests([own, *self.groups.roster.groups_of(self._kit.me, session.number)]):
             self._change(session, Kind.BLOCK, groups)
 
     def _too_slow(self, session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 from hypothesis import given
@@ -71,10 +72,39 @@ def test_it_is_full_until_reads_are_finished() -> None:
     assert (inbox.is_full, inbox.is_low) == (True, False)
     inbox.advance()
     assert inbox.is_full
-    inbox.advance()
+    finish(inbox)
     assert (inbox.is_full, inbox.is_low) == (False, False)
-    inbox.advance()
+    finish(inbox)
     assert inbox.is_low
+
+
+def finish(inbox: Inbox) -> None:
+    """Take the rest of this read, and go on to the next."""
+    list(inbox.wholes())
+    inbox.advance()
+
+
+@given(READS, st.lists(st.integers(0, 2), max_size=30))
+def test_nothing_is_lost_when_events_are_taken_inside_an_iteration(
+    reads: list[list[list[bytes]]], whose: list[int]
+) -> None:
+    """Three iterations over the same inbox, in any turn, each going on to the next read by itself."""
+    inbox, expected, got = Inbox(), list[bytes](), list[bytes]()
+    for read in reads:
+        events = [batch(*payloads) if payloads else Transitional("room") for payloads in read]
+        inbox.put(events, 10)
+        expected += [payload for event in events for payload in payloads_of(event)]
+
+    def endless() -> Iterator[Event]:
+        while inbox.advance():
+            yield from inbox.singles()
+
+    iterations = [endless() for _ in range(3)]
+    for number in whose:
+        got += [payload for event in islice(iterations[number], 1) for payload in payloads_of(event)]
+    got += [payload for event in endless() for payload in payloads_of(event)]
+    assert got == expected
+    assert inbox.size == 0
 
 
 def test_a_read_without_events_is_nothing() -> None:

@@ -18,6 +18,7 @@ from covey.protocol.wire.session import Bye, Ended, JoinGroup, Sending, encode_w
 from covey.trace.client import ClientRecorder
 from covey.trace.record import Row
 from tests.unit.client.fake_daemon import (
+    MESSAGE_BYTES_MAX,
     FakeSession,
     Serve,
     body_of,
@@ -210,6 +211,136 @@ def test_a_daemon_that_does_not_read_makes_senders_wait(tmp_path: Path) -> None:
     run(tmp_path, program, greeting_then(daemon, wait))
     sent = [word for word in daemon.words if isinstance(word, Sending)]
     assert bytes(sent[-1].body).endswith(b"last")
+
+
+async def until_full(session: Session) -> asyncio.Task[int]:
+    """A send that waits, because the daemon reads nothing."""
+    sending = asyncio.create_task(session.send("room", bytes(MESSAGE_BYTES_MAX)))
+    while not (session._is_writing and session._stream.waiting_bytes > SEND_BYTES_MAX):
+        sending = asyncio.create_task(session.send("room", bytes(MESSAGE_BYTES_MAX)))
+        await asyncio.sleep(0)
+    return sending
+
+
+def deaf(until: threading.Event) -> Serve:
+    """Reads nothing, and then is gone."""
+
+    def wait(_: socket.socket) -> None:
+        until.wait()
+
+    return greeting_then(FakeSession(), wait)
+
+
+def test_a_send_that_waits_learns_that_the_daemon_is_gone(tmp_path: Path) -> None:
+    gone = threading.Event()
+
+    async def program(session: Session) -> None:
+        sending = await until_full(session)
+        gone.set()
+        with pytest.raises(covey.SessionOverError, match="connect again"):
+            await sending
+
+    run(tmp_path, program, deaf(gone))
+
+
+def test_a_send_that_waited_for_a_lost_connection_does_not_pass_for_sent(tmp_path: Path) -> None:
+    gone = threading.Event()
+
+    async def program(session: Session) -> None:
+        sending = await until_full(session)
+        gone.set()
+        assert isinstance(await session.receive(), covey.Disconnected)
+        assert isinstance(await session.receive(), covey.Reconnected)
+        await session.send("room", b"of the new session")
+        with pytest.raises(covey.SessionOverError, match="lost"):
+            await sending
+
+    run(tmp_path, program, deaf(gone), echoing(FakeSession("b", 9)), again=True)
+
+
+def test_leaving_wakes_senders_that_wait_and_tells_what_is_lost(tmp_path: Path) -> None:
+    gone = threading.Event()
+
+    async def program(session: Session) -> None:
+        sending = await until_full(session)
+        with pytest.raises(covey.SessionOverError, match="the last messages are lost"):
+            await session.disconnect(timeout=0.05)
+        with pytest.raises(covey.SessionOverError):
+            await sending
+        gone.set()
+
+    run(tmp_path, program, deaf(gone))
+
+
+def test_an_error_is_not_hidden_by_what_is_lost_when_leaving(tmp_path: Path) -> None:
+    gone = threading.Event()
+
+    async def main(address: str) -> None:
+        async with covey.connect("alice", address, timeout=0.2) as session:
+            await until_full(session)
+            raise ZeroDivisionError
+
+    with listening(tmp_path / "socket", deaf(gone)) as address:
+        with pytest.raises(ZeroDivisionError):
+            asyncio.run(main(address))
+        gone.set()
+
+
+def test_who_has_left_does_not_come_back(tmp_path: Path) -> None:
+    """The next daemon lets us in only when we have left."""
+    left, second = threading.Event(), FakeSession("b", 9)
+
+    def late(connection: socket.socket) -> None:
+        left.wait()
+        echoing(second)(connection)
+
+    async def program(session: Session) -> None:
+        assert isinstance(await session.receive(), covey.Disconnected)
+        rest = asyncio.create_task(_all(session))
+        await asyncio.sleep(0)
+        await session.disconnect()
+        left.set()
+        assert await rest == []
+        assert not session.is_open
+
+    run(tmp_path, program, greeting_then(FakeSession(), lambda _: None), late, again=True)
+    assert second.words in ([], second.words[:1])
+
+
+async def _all(session: Session) -> list[covey.Event]:
+    return [event async for event in session]
+
+
+def test_events_can_be_taken_inside_an_iteration(tmp_path: Path) -> None:
+    """Ask and answer: nothing that was read is lost between the two ways to take it."""
+
+    async def program(session: Session) -> None:
+        await session.send_many("room", [b"%d" % number for number in range(100)])
+        got = []
+        async for event in session:
+            assert isinstance(event, covey.Message)
+            got.append(event.payload)
+            if len(got) == 100:
+                break
+            answer = await session.receive()
+            assert isinstance(answer, covey.Message)
+            got.append(answer.payload)
+            if len(got) == 100:
+                break
+        assert got == [b"%d" % number for number in range(100)]
+
+    run(tmp_path, program, echoing(FakeSession()))
+
+
+def test_a_wrong_kind_harms_nothing(tmp_path: Path) -> None:
+    async def program(session: Session) -> None:
+        for kind in (1.5, "1", None, -1, 65_536):
+            with pytest.raises(covey.ArgumentError, match="write a number from 0 to 65535"):
+                await session.send("room", b"x", kind=kind)  # type: ignore[arg-type]
+        assert await session.send("hall", b"x") == 1
+        assert isinstance(await session.receive(), covey.Message)
+
+    run(tmp_path, program, echoing(FakeSession()))
 
 
 def test_an_end_is_told_with_its_reason_even_to_a_sender(tmp_path: Path) -> None:
@@ -429,9 +560,15 @@ def test_joins_are_written_at_once(tmp_path: Path) -> None:
     ("arguments", "text"),
     [
         ({"name": "a@b"}, "'@'"),
+        ({"name": 5}, "is a str, not int"),
         ({"name": "alice", "timeout": 0}, "seconds"),
+        ({"name": "alice", "timeout": None}, "seconds"),
+        ({"name": "alice", "timeout": float("nan")}, "seconds"),
         ({"name": "alice", "address": []}, "1 to 100"),
+        ({"name": "alice", "address": 5}, "or a list of them"),
+        ({"name": "alice", "address": [5]}, "or a list of them"),
         ({"name": "alice", "priority": 5}, "priority"),
+        ({"name": "alice", "priority": True}, "priority"),
     ],
 )
 def test_impossible_arguments_are_refused_at_once(arguments: dict[str, Any], text: str) -> None:

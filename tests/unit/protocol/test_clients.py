@@ -363,7 +363,7 @@ def test_who_had_no_time_to_read_is_not_too_slow() -> None:
     assert kinds(peer.pull(FRAME_MAX)) == ["Arrived"] * 30
 
 
-def blocking() -> tuple[TinyNetwork, Peer]:
+def blocking(destination: str = "room") -> tuple[TinyNetwork, Peer]:
     """A receiver with the policy `block` that has not read the sixty messages of a sender elsewhere."""
     house = network(2, SMALL)
     slow, sender = Peer(house, 0), Peer(house, 1)
@@ -372,13 +372,14 @@ def blocking() -> tuple[TinyNetwork, Peer]:
     slow.say(JoinGroup("room"))
     slow.read()
     for _ in range(60):
-        sender.send("room", payload=bytes(500))
+        sender.send(destination, payload=bytes(500))
         house.run(2_000)
     return house, slow
 
 
-def test_a_receiver_that_blocks_makes_senders_wait_and_loses_nothing() -> None:
-    house, slow = blocking()
+@pytest.mark.parametrize("destination", ["room", "slow@a"])
+def test_a_receiver_that_blocks_makes_senders_wait_and_loses_nothing(destination: str) -> None:
+    house, slow = blocking(destination)
     assert house.engines[0].kit.count["receiver made senders wait"] == 1
     received = 0
     for _ in range(100):
@@ -405,7 +406,7 @@ def test_who_says_goodbye_during_a_change_makes_nobody_wait_in_the_next_view() -
     for _ in range(60):
         sender.send("room", payload=bytes(500))
         house.run(2_000)
-    assert house.engines[1].clients.snapshot(house.now)["blocked"] == ["room"]
+    assert house.engines[1].clients.snapshot(house.now)["blocked"] == ["room", "slow@a"]
     house.loses = lambda source, to, _: 2 in (source, to)
     while house.engines[0].machine.active:
         house.run(1_000)

@@ -16,6 +16,7 @@ import select
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -180,7 +181,7 @@ class ClientStreams:
 
     def _set_reading(self, connection: int, read: bool) -> None:
         stream = self._by_connection.get(connection)
-        if stream is not None and stream.reading != read:
+        if stream is not None and stream.reading != read and stream.close_at is None:
             stream.reading = read
             self._epoll.modify(stream.sock.fileno(), stream.mask())
 
@@ -218,12 +219,19 @@ class ClientStreams:
         stream = self._by_connection.get(connection)
         if stream is None:
             return
+        self._stop_reading(stream)
         stream.close_at = time.monotonic() + LINGER_S
         self._closing[connection] = stream
         if len(self._closing) > LINGERING_MAX:
             self._drop(next(iter(self._closing.values())))
         if not stream.writing and connection in self._by_connection:
             self._write(stream)
+
+    def _stop_reading(self, stream: Stream) -> None:
+        """What it says from now on is not taken: its writes fail, or wait, so that it does not take it for sent."""
+        self._set_reading(stream.connection, False)
+        with suppress(OSError):
+            stream.sock.shutdown(socket.SHUT_RD)
 
     def _drop(self, stream: Stream) -> None:
         if self._by_connection.pop(stream.connection, None) is None:

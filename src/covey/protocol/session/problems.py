@@ -55,8 +55,10 @@ class Destinations:
 
 
 def sending_problem(session: Session, word: Sending, known: Destinations) -> str:
-    if word.session_seq != session.next_seq or not 0 < word.messages <= COUNT_MAX:
+    if word.session_seq != session.next_seq:
         return f"its message {word.session_seq} is not the next, which is {session.next_seq}"
+    if not 0 < word.messages <= COUNT_MAX:
+        return f"it sent {word.messages} messages at once, not 1 to {COUNT_MAX}"
     if word.body[: len(session.prefix)] != session.prefix:
         return "it sent a message in another's name"
     return known.problem(word.groups)

@@ -5,8 +5,9 @@ In:        what waits for a session, each time that this changed; a look at all 
 Out:       what to do about a session, if anything: `Remedy`; and which groups' senders must wait.
 Not here:  doing it (clients.py), what waits (outbox.py), who is in which group (groups/).
 
-A receiver with the policy `block` asks, by an ordered change, that the senders of its groups wait once a quarter of
-its bound waits for it, and lets them go on at an eighth. The rest is room for what daemons hold already.
+A receiver with the policy `block` asks, by an ordered change, that the senders of its groups, and those who send to it
+alone, wait once a quarter of its bound waits for it, and lets them go on at an eighth. The rest is room for what
+daemons hold already.
 
 Invariants: W1 beyond its bound, what waits for an open session came in one step; W2 a group is blocked while some
 session asks for it, and no request outlives its view.
