@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ from covey.client.address import socket_path
 from covey.config import daemon_name
 from covey.drivers.live.cluster import LiveError, LocalCluster
 
-from .program import Result, Task
+from .task import Result, Task
 
 PATIENCE_S = 60.0
 ORDERED = ("causal", "agreed", "safe")
@@ -59,12 +60,18 @@ class Program:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
 
-    def line(self) -> str:
+    def line(self, within_s: float = PATIENCE_S) -> str:
         assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], within_s)[0]:
+            raise LiveError(f"{self.task.name} has said nothing for {within_s:g} s: a message is lost, or it hangs")
         line = self._process.stdout.readline()
         if not line:
             raise LiveError(f"{self.task.name} ended early, with exit code {self._process.wait(PATIENCE_S)}")
         return line
+
+    def ready(self) -> None:
+        if (said := msgspec.json.decode(self.line())) != "ready":
+            raise LiveError(f"{self.task.name}: {msgspec.convert(said, Result).problem}")
 
     def go(self) -> None:
         assert self._process.stdin is not None
@@ -72,7 +79,7 @@ class Program:
         self._process.stdin.flush()
 
     def result(self) -> Result:
-        return msgspec.json.decode(self.line(), type=Result)
+        return msgspec.json.decode(self.line(self.task.seconds + PATIENCE_S), type=Result)
 
     def close(self) -> None:
         self._process.kill()
@@ -99,11 +106,12 @@ def _run(plan: Plan, cluster: LocalCluster) -> Measurement:
     programs = [*receivers, *senders]
     try:
         for program in programs:
-            program.line()
+            program.ready()
         before, started = _daemon_cpu(cluster), time.monotonic()
         for sender in senders:
             sender.go()
         sent = [sender.result() for sender in senders]
+        _check_problems(sent)
         received = [receiver.result() for receiver in receivers]
         daemons = _shares(before, _daemon_cpu(cluster), time.monotonic() - started)
     finally:
@@ -127,15 +135,21 @@ def _task(plan: Plan, cluster: LocalCluster, role: str, number: int) -> Task:
 
 
 def _judge(plan: Plan, sent: list[Result], received: list[Result]) -> None:
-    """Every receiver got everything, and, where there is an order, all in the same."""
+    """Every receiver got everything, once, and, where there is an order, all in the same."""
     total = sum(result.messages for result in sent)
+    _check_problems([*sent, *received])
     for result in received:
-        if result.problem:
-            raise LiveError(f"{result.name}: {result.problem}")
-        if result.messages != total and plan.service != "unreliable":
+        may_miss = plan.service == "unreliable" and result.messages < total
+        if result.messages != total and not may_miss:
             raise LiveError(f"{result.name} got {result.messages:,} of {total:,} messages")
     if plan.service in ORDERED and len({result.order for result in received}) > 1:
         raise LiveError("the receivers did not get the messages in the same order")
+
+
+def _check_problems(results: list[Result]) -> None:
+    for result in results:
+        if result.problem:
+            raise LiveError(f"{result.name}: {result.problem}")
 
 
 def _measurement(plan: Plan, sent: list[Result], received: list[Result], daemons: dict[str, float]) -> Measurement:

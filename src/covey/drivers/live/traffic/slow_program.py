@@ -18,7 +18,8 @@ from covey.client import blocking
 from covey.client.events import Batch, Disconnected, View
 from covey.protocol.wire.session import Policy
 
-from .program import GROUP, LAST, say
+from .program import say
+from .task import GROUP, LAST
 
 CHUNK_MESSAGES = 10
 """What the sender hands over at a time."""

@@ -1,0 +1,112 @@
+"""What a receiver of a measurement calls a problem: anything but each message once, in order, with its content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from covey.client.events import Batch, batch_of
+from covey.drivers.live.cluster import LiveError
+from covey.drivers.live.traffic.measure import Plan, _judge
+from covey.drivers.live.traffic.pattern import Pattern
+from covey.drivers.live.traffic.seen import Seen
+from covey.drivers.live.traffic.task import LAST, Result, Task
+from covey.ids import Ballot
+from covey.protocol.values import Service
+from covey.protocol.wire.session import Arrived, record_parts, sender_prefix
+
+PROCESS = "send0@a:7.3"
+SIZE = 100
+TASK = Task(
+    role="receive", name="receive0", address="", size=SIZE, service="agreed", seconds=1, rate=0, senders=1, receivers=1
+)
+
+Batches = list[tuple[int, list[bytes]]]
+
+
+def good() -> Batches:
+    """The first number and the payloads of five batches, the last of which is the last message."""
+    pattern = Pattern(SIZE, 10)
+    return [(first, pattern.payloads(first, 1 if first == 41 else 10)) for first in (1, 11, 21, 31, 41)]
+
+
+def batch(first: int, payloads: list[bytes]) -> Batch:
+    kind = LAST if first == 41 else 0
+    records = [part for payload in payloads for part in record_parts(kind, payload)]
+    body = b"".join([sender_prefix(PROCESS), *records])
+    head = (Service.AGREED, 0, len(payloads), first, Ballot(7, 0, 3), 1_000 + first, 0, ("traffic",))
+    return batch_of(Arrived(*head, memoryview(body)))
+
+
+def seen(batches: Batches, task: Task = TASK) -> Seen:
+    made = Seen(task)
+    for first, payloads in batches:
+        made.take(batch(first, payloads))
+    return made
+
+
+def test_what_was_sent_is_no_problem() -> None:
+    one = seen(good())
+    assert (one.problem, one.is_over, one.result().messages) == ("", True, 41)
+
+
+def changed(at: int, change: Callable[[list[bytes]], list[bytes]]) -> Batches:
+    return [(first, change(payloads) if number == at else payloads) for number, (first, payloads) in enumerate(good())]
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        good()[1:],
+        good()[:2] + good()[3:],
+        [*good()[:2], good()[1], *good()[2:]],
+        [good()[1], good()[0], *good()[2:]],
+        changed(1, lambda payloads: payloads[:-1]),
+        changed(1, lambda payloads: [payloads[1], payloads[0], *payloads[2:]]),
+        changed(1, lambda payloads: [payloads[0]] * len(payloads)),
+        changed(1, lambda payloads: [bytes(len(one)) for one in payloads]),
+        changed(1, lambda payloads: [one + b"." for one in payloads]),
+        changed(1, lambda payloads: [one[:-1] for one in payloads]),
+        changed(4, lambda payloads: [bytes(SIZE)]),
+    ],
+)
+def test_anything_else_is(batches: Batches) -> None:
+    assert seen(batches).problem
+
+
+def test_of_unreliable_messages_some_may_be_missing_but_none_may_be_another() -> None:
+    task = msgspec.structs.replace(TASK, service="unreliable")
+    assert not seen(good()[:2] + good()[3:], task).problem
+    assert seen(changed(1, lambda payloads: [payloads[0]] * len(payloads)), task).problem
+
+
+def test_the_last_message_comes_once() -> None:
+    one = seen(good())
+    one.take_late(next(iter(batch(*good()[-1]))))
+    assert "came after its last one" in one.problem
+
+
+def result(name: str, messages: int, order: str = "x", problem: str = "") -> Result:
+    return Result(name=name, messages=messages, seconds=1.0, cpu_seconds=0.1, order=order, problem=problem)
+
+
+@pytest.mark.parametrize(
+    ("service", "sent", "received", "told"),
+    [
+        ("agreed", result("s", 10), [result("r", 10), result("q", 9)], "q got 9 of 10"),
+        ("agreed", result("s", 10), [result("r", 11)], "r got 11 of 10"),
+        ("agreed", result("s", 10), [result("r", 10), result("q", 10, "y")], "same order"),
+        ("agreed", result("s", 10, problem="too large"), [result("r", 10)], "s: too large"),
+        ("fifo", result("s", 10), [result("r", 10, problem="odd")], "r: odd"),
+        ("unreliable", result("s", 10), [result("r", 11)], "r got 11 of 10"),
+    ],
+)
+def test_receivers_are_compared(service: str, sent: Result, received: list[Result], told: str) -> None:
+    with pytest.raises(LiveError, match=told):
+        _judge(Plan(service=service), [sent], received)
+
+
+def test_receivers_of_unreliable_messages_need_not_agree() -> None:
+    _judge(Plan(service="unreliable"), [result("s", 10)], [result("r", 8), result("q", 9, "y")])
