@@ -77,6 +77,27 @@ def test_a_line_of_another_schema_is_refused() -> None:
         from_json_line(line)
 
 
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_line_that_lacks_a_column_is_refused(column: str) -> None:
+    columns = json.loads(to_json_line(make_row(0)))
+    del columns[column]
+    with pytest.raises(TraceError, match=f"it lacks the column {column}\\).*covey trace cat"):
+        from_json_line(json.dumps(columns))
+
+
+@pytest.mark.parametrize(("column", "value"), [("level", "X"), ("event", "delivr"), ("service", "fast")])
+def test_a_line_with_an_unknown_value_is_refused(column: str, value: str) -> None:
+    with pytest.raises(TraceError, match=f"{column} '{value}' is none of .*: correct the line"):
+        from_json_line(to_json_line(make_row(0, **{column: value})))
+
+
+@pytest.mark.parametrize(("column", "value"), [("digest", 2**64), ("order_site", 2**31), ("index", -(2**63) - 1)])
+def test_a_number_out_of_range_is_refused(column: str, value: int) -> None:
+    columns = json.loads(to_json_line(make_row(0))) | {column: value}
+    with pytest.raises(TraceError, match=f"not a row of a trace .*{column}"):
+        from_json_line(json.dumps(columns))
+
+
 # --------------------------------------------------------------------------------------------------------- directories
 
 

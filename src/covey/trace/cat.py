@@ -14,13 +14,16 @@ import msgspec
 
 from covey.trace.errors import TraceError
 from covey.trace.reading import read_rows
-from covey.trace.record import SCHEMA, Row
+from covey.trace.record import COLUMNS, EVENTS, LEVELS, SCHEMA, SERVICES, Row
 from covey.trace.segments import NAMES_SUFFIX, SEGMENT_SUFFIX
 
 NDJSON_SUFFIX = ".ndjson"
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Row)
+# A row has defaults, a line has none: one that lacks a column would be judged as if it said that there was nothing.
+_whole = msgspec.json.Decoder(msgspec.defstruct("Line", [(column, msgspec.Raw) for column in COLUMNS]))
+_events, _services = frozenset(EVENTS), frozenset([*SERVICES, None])
 
 
 def to_json_line(row: Row) -> str:
@@ -29,14 +32,41 @@ def to_json_line(row: Row) -> str:
 
 
 def from_json_line(line: str | bytes) -> Row:
-    """The row of a line. Columns unknown to this version are passed over; another schema is an error."""
+    """The row of a line. Columns unknown to this version are passed over; another schema is an error.
+
+    So is a line that lacks a column, or has a level, an event or a service that the schema does not know.
+    """
     try:
+        _whole.decode(line)
         row = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise TraceError(f"not a row of a trace ({error}): correct the line or take it out.") from error
+        raise TraceError(_why_no_row(line, error)) from error
     if row.schema != SCHEMA:
         raise TraceError(f"a row of schema {row.schema}: read it with the version that wrote it, this reads {SCHEMA}.")
+    if row.level not in LEVELS or row.event not in _events or row.service not in _services:
+        raise TraceError(f"{_unknown(row)}: correct the line, or read it with the version that wrote it.")
     return row
+
+
+def _why_no_row(line: str | bytes, error: Exception) -> str:
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        found = None
+    missing = [column for column in COLUMNS if column not in found] if isinstance(found, dict) else []
+    if not missing:
+        return f"not a row of a trace ({error}): correct the line or take it out."
+    several = "s" if len(missing) > 1 else ""
+    return (
+        f"not a row of a trace (it lacks the column{several} {', '.join(missing)}): print the trace again with "
+        "`covey trace cat`, which writes every column; what does not apply is null, or an empty list."
+    )
+
+
+def _unknown(row: Row) -> str:
+    columns = (("level", row.level, LEVELS), ("event", row.event, EVENTS), ("service", row.service, SERVICES))
+    name, value, known = next(one for one in columns if one[1] not in one[2] and one[1] is not None)
+    return f"{name} {value!r} is none of {', '.join(known)}"
 
 
 def read_trace(directory: Path) -> Iterator[Row]:

@@ -7,7 +7,7 @@ analysis jobs all take their columns, in this order, from `Row`.
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -45,40 +45,43 @@ LEVELS: Final = ("S", "C", "V")
 
 SERVICES: Final = ("unreliable", "reliable", "fifo", "causal", "agreed", "safe")
 
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
 
 class Row(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """One logical row. Columns that do not apply are None, or empty where the column is a list."""
 
-    schema: int = SCHEMA
+    schema: Int32 = SCHEMA
     run: str
     level: str
     process: str
     name: str
     daemon: str
-    index: int
-    step: int | None = None
-    time_ns: int
+    index: Int64
+    step: Int64 | None = None
+    time_ns: Int64
     event: str
     group: str | None = None
     groups: tuple[str, ...] = ()
     view: str | None = None
     views: tuple[str, ...] = ()
     view_new: str | None = None
-    view_rank: tuple[int, ...] = ()
+    view_rank: tuple[Int64, ...] = ()
     members: tuple[str, ...] = ()
     transitional: tuple[str, ...] = ()
     cause: str | None = None
     message: str | None = None
-    count: int | None = None
+    count: Int32 | None = None
     sender: str | None = None
-    session_seq: int | None = None
+    session_seq: Int64 | None = None
     service: str | None = None
     order_view: str | None = None
-    order_stamp: int | None = None
-    order_site: int | None = None
-    order_index: int | None = None
-    size: int | None = None
-    digest: int | None = None
+    order_stamp: Int64 | None = None
+    order_site: Int32 | None = None
+    order_index: Int32 | None = None
+    size: Int32 | None = None
+    digest: Int64 | None = None
     item: str | None = None
     obsoletes: tuple[str, ...] = ()
     by: str | None = None
