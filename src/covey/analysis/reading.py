@@ -14,18 +14,16 @@ import atexit
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Final
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from covey.analysis.schema import SPARK_SCHEMA
-from covey.analysis.store import PARQUET_SUFFIX, convert, inspect
-from covey.trace.cat import NDJSON_SUFFIX
+from covey.analysis.store import PARQUET, PARQUET_SUFFIX, convert, inspect, one_form
 from covey.trace.errors import TraceError
-from covey.trace.segments import NAMES_SUFFIX, SEGMENT_SUFFIX
 
-RAW_SUFFIXES: Final = (NAMES_SUFFIX, SEGMENT_SUFFIX, NDJSON_SUFFIX)
+RUNS_NAMED = 5
 
 
 def read_trace(spark: SparkSession, directory: Path | str, *, work: Path | None = None) -> DataFrame:
@@ -42,19 +40,29 @@ def load(spark: SparkSession, files: list[Path]) -> DataFrame:
     return spark.read.schema(SPARK_SCHEMA).parquet(*(str(path.absolute()) for path in files))
 
 
+def of_run(trace: DataFrame, run: str) -> DataFrame:
+    """The rows of one run. TraceError: there is none of that name."""
+    found = trace.where(F.col("run") == run)
+    if not found.isEmpty():
+        return found
+    runs = [row["run"] for row in trace.select("run").distinct().orderBy("run").limit(RUNS_NAMED + 1).collect()]
+    named = ", ".join(runs[:RUNS_NAMED]) + (" and more" if len(runs) > RUNS_NAMED else "")
+    raise TraceError(f"the trace has no run {run}: name one that it has, for example with --run {runs[0]} ({named}).")
+
+
 def parquet_files(directory: Path, work: Path | None = None) -> list[Path]:
-    """The Parquet files of a trace, each inspected; made from its segments and NDJSON files if it has such."""
-    parquet, raw = _found(directory)
-    if parquet and raw:
-        raise TraceError(
-            f"{directory} holds Parquet files ({parquet[0].name}) and segments or NDJSON files ({raw[0]}): "
-            "their rows would count twice, so keep one form and move the other away."
-        )
-    if not parquet and not raw:
+    """The Parquet files of a trace, each inspected; made from its segments or NDJSON files if it has such."""
+    found = _found(directory)
+    if not found:
         raise TraceError(f"{directory} holds no trace: name the directory that the trace was written to.")
-    for path in parquet:
+    files = found.get(PARQUET, [])
+    for path in files:
         inspect(path)
-    return parquet or _converted(raw, work or _scratch())
+    if not files:
+        files = _converted(sorted({path.parent for some in found.values() for path in some}), work or _scratch())
+    if rows_in(files) == 0:
+        raise TraceError(f"{directory} holds no rows: was it copied before it was written? Name one that has rows.")
+    return files
 
 
 def rows_in(files: list[Path]) -> int:
@@ -62,17 +70,15 @@ def rows_in(files: list[Path]) -> int:
     return sum(int(pq.read_metadata(path).num_rows) for path in files)
 
 
-def _found(directory: Path) -> tuple[list[Path], list[Path]]:
-    """The Parquet files, and the directories that have segments or NDJSON files; hidden ones are in the making."""
-    parquet, raw = [], set()
-    for path in sorted(directory.rglob("*") if directory.is_dir() else directory.iterdir()):
-        if any(part.startswith((".", "_")) for part in path.relative_to(directory).parts):
-            continue
-        if path.suffix == PARQUET_SUFFIX:
-            parquet.append(path)
-        elif path.suffix in RAW_SUFFIXES:
-            raw.add(path.parent)
-    return parquet, sorted(raw)
+def _found(directory: Path) -> dict[str, list[Path]]:
+    """The files of a trace by their form, of which there is one; hidden ones are in the making."""
+    paths = sorted(directory.rglob("*") if directory.is_dir() else directory.iterdir())
+    files = [path for path in paths if not path.is_dir()]  # Spark names directories like files.
+    return one_form(directory, [path for path in files if not _is_hidden(path.relative_to(directory))])
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def _converted(sources: list[Path], work: Path) -> list[Path]:

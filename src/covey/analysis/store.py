@@ -24,12 +24,25 @@ from pyspark.sql import DataFrame
 
 from covey.analysis.schema import LOGICAL_SCHEMA, SCHEMA_KEY
 from covey.analysis.trace_file import TraceFile
+from covey.trace.cat import NDJSON_SUFFIX
 from covey.trace.cat import read_trace as read_rows
 from covey.trace.errors import TraceError
-from covey.trace.record import COLUMNS, SCHEMA, Row
+from covey.trace.record import COLUMNS, EVENTS, LEVELS, SCHEMA, SERVICES, Row
+from covey.trace.segments import NAMES_SUFFIX, SEGMENT_SUFFIX
 
 PARQUET_SUFFIX: Final = ".parquet"
+PARQUET: Final = "Parquet files"
+FORMS: Final = {
+    PARQUET: (PARQUET_SUFFIX,),
+    "segments": (NAMES_SUFFIX, SEGMENT_SUFFIX),
+    "NDJSON files": (NDJSON_SUFFIX,),
+}
 ROWS_A_BATCH: Final = 65_536
+KNOWN: Final[dict[str, frozenset[str | None]]] = {
+    "level": frozenset(LEVELS),
+    "event": frozenset(EVENTS),
+    "service": frozenset([*SERVICES, None]),
+}
 
 
 def write_parquet(rows: Iterable[Row], path: Path) -> int:
@@ -43,10 +56,11 @@ def write_parquet(rows: Iterable[Row], path: Path) -> int:
 
 
 def convert(source: Path, target: Path) -> int:
-    """The segments and NDJSON files of one directory, as one Parquet file; the number of rows.
+    """The segments or the NDJSON files of one directory, as one Parquet file; the number of rows.
 
-    TraceError: one of the files cannot be read, and no file is written.
+    TraceError: one of the files cannot be read, or there are both, and no file is written.
     """
+    one_form(source, [path for path in sorted(source.iterdir()) if path.suffix != PARQUET_SUFFIX])
     target.parent.mkdir(parents=True, exist_ok=True)
     return write_parquet(read_rows(source), target)
 
@@ -77,13 +91,33 @@ def _finish(path: Path) -> None:
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Spark's checksum of what was there before.
 
 
+def one_form(directory: Path, paths: Iterable[Path]) -> dict[str, list[Path]]:
+    """These files by their form, which is one at most; others are left out. TraceError: there are several forms."""
+    found: dict[str, list[Path]] = {}
+    for path in paths:
+        for form, suffixes in FORMS.items():
+            if path.suffix in suffixes:
+                found.setdefault(form, []).append(path)
+    if len(found) > 1:
+        named = " and ".join(f"{form} ({some[0].relative_to(directory)})" for form, some in found.items())
+        raise TraceError(
+            f"{directory} holds {named}: their rows would count twice, so keep one form and move the other away."
+        )
+    return found
+
+
 def inspect(path: Path) -> None:
-    """TraceError, naming the file and the remedy: it is torn, of another schema, or lacks columns."""
+    """TraceError, naming the file and the remedy: it is torn, of another schema, lacks columns, has unknown values."""
     try:
-        found = pq.read_schema(path)
+        with pq.ParquetFile(path, read_dictionary=list(KNOWN)) as file:
+            _judge_schema(path, file.schema_arrow)
+            for number in range(file.num_row_groups):
+                _judge_values(path, file, number)
     except (pa.ArrowException, OSError) as error:
-        raise TraceError(f"{path} is torn or no Parquet file ({error}): copy it again, or take it away.") from error
-    _judge_schema(path, found)
+        said = " ".join(str(error).split())
+        raise TraceError(
+            f"{path} is torn, damaged or no Parquet file ({said}): copy it again, or take it away."
+        ) from error
 
 
 def _judge_schema(path: Path, found: pa.Schema) -> None:
@@ -95,11 +129,30 @@ def _judge_schema(path: Path, found: pa.Schema) -> None:
     if missing := [column for column in COLUMNS if column not in found.names]:
         raise TraceError(f"{path} lacks the columns {', '.join(missing)}: convert it again from its segments.")
     for column in COLUMNS:
-        if found.field(column).type != LOGICAL_SCHEMA.field(column).type:
-            raise TraceError(
-                f"{path}: column {column} is {found.field(column).type}, not {LOGICAL_SCHEMA.field(column).type}: "
-                "convert it again from its segments."
-            )
+        kind, expected = found.field(column).type, LOGICAL_SCHEMA.field(column).type
+        if (kind.value_type if pa.types.is_dictionary(kind) else kind) != expected:
+            raise TraceError(f"{path}: column {column} is {kind}, not {expected}: convert it again from its segments.")
+
+
+def _judge_values(path: Path, file: pq.ParquetFile, number: int) -> None:
+    """What no check knows would be passed over by all of them."""
+    doubtful = [column for column in KNOWN if not _is_known(file.metadata.row_group(number), column)]
+    for name, values in zip(doubtful, file.read_row_group(number, doubtful).columns, strict=True):
+        for value in values.unique().to_pylist():
+            if value not in KNOWN[name]:
+                known = ", ".join(sorted(filter(None, KNOWN[name])))
+                raise TraceError(
+                    f"{path} has a row with {name} {value!r}, which is none of {known}: convert it again from its "
+                    "segments, or read it with the version that wrote it."
+                )
+
+
+def _is_known(group: pq.RowGroupMetaData, column: str) -> bool:
+    """Whether the statistics say so, which is enough for most rows: only one value is there."""
+    at = next(at for at in range(group.num_columns) if group.column(at).path_in_schema == column)
+    found = group.column(at).statistics
+    is_one = found is not None and found.has_min_max and found.min == found.max and found.min in KNOWN[column]
+    return is_one and (None in KNOWN[column] or (found.has_null_count and found.null_count == 0))
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
