@@ -11,7 +11,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from typer.testing import CliRunner
 
+from covey.cli.main import app
 from covey.config import one_site, wan
 from covey.drivers.simulation.network import NetworkOptions
 from covey.drivers.simulation.node import Clocks
@@ -22,6 +24,7 @@ from covey.drivers.simulation.swarm import SeedReport, report_seed, run_swarm
 from covey.drivers.simulation.world import World
 from covey.protocol.inputs import Submit
 from covey.protocol.values import Service
+from covey.trace.reading import read_whole
 from covey.trace.record import Row
 
 from .mutants import MUTANTS
@@ -132,6 +135,15 @@ def _digest_in_new_process(trace: Path, hash_seed: str, options: tuple[str, ...]
 def test_trace_is_the_same_bytes_whatever_the_hash_seed(options: tuple[str, ...], tmp_path: Path) -> None:
     digests = [_digest_in_new_process(tmp_path / hash_seed, hash_seed, options) for hash_seed in ("1", "2")]
     assert digests[0] == digests[1]
+
+
+def test_a_trace_says_how_to_play_it_again(tmp_path: Path) -> None:
+    run_seed(3, Asked(daemons=3, clients=2, seconds=0.5), trace=tmp_path / "one")
+    rows = read_whole(tmp_path / "one")
+    (command,) = {row.detail for row in rows if row.event == "recover"}
+    assert command == "covey sim run --seed 3 --daemons 3 --clients 2 --seconds 0.5"
+    CliRunner().invoke(app, [*command.split()[1:], "--trace", str(tmp_path / "other")])
+    assert read_whole(tmp_path / "other") == rows
 
 
 def test_what_is_read_back_from_disk_is_what_happened(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def swarm(
             premises[guarantee] = premises.get(guarantee, 0) + count
         if report.violations:
             failed.append(report)
-            print(f"seed {report.seed} fails: covey sim run --seed {report.seed}{_flags(asked)}", file=sys.stderr)
+            print(f"seed {report.seed} fails: {asked.command(report.seed)}", file=sys.stderr)
         if as_json:
             _print_json(report.seed, report.events, report.violations)
     violations = [one for report in failed for one in report.violations]
@@ -144,11 +144,6 @@ def _asked(sites: int | None, daemons: int | None, clients: int | None, seconds:
     if seconds is not None and not 0 < seconds <= SECONDS_MAX:
         _fail(f"--seconds {seconds:g}: write a number of virtual seconds from 0 to {SECONDS_MAX}")
     return Asked(sites=sites, daemons=daemons, clients=clients, seconds=seconds)
-
-
-def _flags(asked: Asked) -> str:
-    pairs = (("sites", asked.sites), ("daemons", asked.daemons), ("clients", asked.clients), ("seconds", asked.seconds))
-    return "".join(f" --{name} {value}" for name, value in pairs if value is not None)
 
 
 def _seed_range(text: str) -> range:

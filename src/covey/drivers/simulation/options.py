@@ -11,6 +11,7 @@ from random import Random
 import msgspec
 
 from covey.config import FRAME_SLACK, Cluster, Settings, lan, one_daemon_sites, one_site, wan
+from covey.trace.record import REPLAY
 
 from .network import NetworkOptions
 
@@ -42,6 +43,16 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     daemons: int | None = None
     seconds: float | None = None
     clients: int | None = None
+
+    def command(self, seed: int) -> str:
+        """What plays this seed again, with these options.
+
+        >>> Asked(clients=4, seconds=0.5).command(5)
+        'covey sim run --seed 5 --clients 4 --seconds 0.5'
+        """
+        names = ("sites", "daemons", "clients", "seconds")
+        flags = (f" --{name} {value}" for name in names if (value := getattr(self, name)) is not None)
+        return f"{REPLAY}--seed {seed}{''.join(flags)}"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,6 +56,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     random = Random(f"covey {seed}")
     options = draw(seed, asked, random)
     world = World(options.cluster, options.settings, options.network, random, f"seed-{seed}", sink)
+    world.repeated_by = asked.command(seed)
     world.check_invariants = invariants
     world.ports_refuse = "refused" in options.kinds
     workload = Workload(world, random, options.rate_per_second)

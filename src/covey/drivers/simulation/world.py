@@ -44,6 +44,7 @@ class World:
         self.watchers: list[Watch] = []
         self.on_client_effect: Watch = lambda _node, _effect: None
         self.on_end: Callable[[Node, bool], None] = lambda _node, _orderly: None
+        self.repeated_by: str | None = None  # The command that plays this run again, for who reads its trace.
         self.check_invariants = True
         self.ports_refuse = False
         self.changed_at = 0
@@ -93,7 +94,7 @@ class World:
         seed = self.random.getrandbits(62)
         node = make_node(self.cluster, self.settings, life, clocks, recorder, self.now, seed)
         self.nodes[rank] = node
-        recorder.event("recover", self.time_ns, self._steps)
+        recorder.event("recover", self.time_ns, self._steps, detail=self.repeated_by)
         self._perform(node, node.engine.start(clocks.at(self.now)))
 
     def crash(self, rank: int, why: str = "killed") -> None:
