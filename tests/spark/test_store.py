@@ -127,7 +127,23 @@ def test_missing_rows_are_noticed(rows: list[Row], spark: SparkSession, tmp_path
     told = msgspec.structs.replace(rows[0], process="z:1", index=0, event="gap", detail="3 rows lost")
     write_parquet([told, *(row for row in rows if row is not lost)], tmp_path / "a.parquet")
     found = {row["process"]: row["detail"] for row in gaps_in(read_trace(spark, tmp_path)).collect()}
-    assert found == {lost.process: None, "z:1": "3 rows lost"}
+    assert found == {lost.process: f"row {lost.index} is missing", "z:1": "3 rows lost"}
+
+
+def test_a_missing_row_is_noticed_also_where_another_one_is_there_twice(
+    rows: list[Row], spark: SparkSession, tmp_path: Path
+) -> None:
+    process = next(row.process for row in rows if row.event == "deliver")
+    mine = [row for row in rows if row.process == process]
+    others = [row for row in rows if row.process != process]
+    # Sums and sums of squares are what they were.
+    kept = [row for row in mine if row.index not in (1, 5, 6)] + [row for row in mine if row.index in (2, 3, 7)]
+    write_parquet([*kept, *others], tmp_path / "a.parquet")
+    (found,) = gaps_in(read_trace(spark, tmp_path)).collect()
+    assert (found["process"], found["detail"]) == (
+        process,
+        "3 rows are missing, the first is row 1, 3 rows are there twice, the first is row 2",
+    )
 
 
 def test_missing_rows_never_pass_as_no_violation(monkeypatch: pytest.MonkeyPatch) -> None:

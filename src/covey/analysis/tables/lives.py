@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.tables.columns import CAUSAL, DELIVERED, DEPARTED, PROCESS, is_client, strength
+from covey.analysis.tables.columns import CAUSAL, DELIVERED, DEPARTED, PROCESS, is_client, ordered, strength
 
 
 def lives_of(rows: DataFrame) -> DataFrame:
@@ -41,13 +41,40 @@ def _last_calm() -> Column:
 
 
 def gaps_in(rows: DataFrame) -> DataFrame:
-    """Processes of which rows are missing: a `gap` row, or an index that is not there, or there twice."""
-    found = rows.groupBy(*PROCESS).agg(
+    """Processes of which rows are missing: a `gap` row, or an index that is not there, or there twice; and `detail`."""
+    index, last = F.col("index"), F.coalesce("last_index", F.lit(-1))
+    sane = F.coalesce(index >= 0, F.lit(False))
+    known = rows.select(*PROCESS, F.when(sane, index).alias("index"), "event", "detail")
+    known = known.withColumn("last_index", F.lag("index").over(ordered(PROCESS, "index")))
+    found = known.groupBy(*PROCESS).agg(
         F.count("*").alias("rows"),
         F.min("index").alias("first"),
         F.max("index").alias("last"),
+        F.coalesce(F.sum(F.greatest(index - 1 - last, F.lit(0))), F.lit(0)).alias("missing"),
+        F.min(F.when(index - 1 > last, last + 1)).alias("first_missing"),
+        F.count_if(index == last).alias("twice"),
+        F.min(F.when(index == last, index)).alias("first_twice"),
+        F.count_if(index.isNull()).alias("odd"),
         F.count_if(F.col("event") == "gap").alias("gap_rows"),
         F.max(F.when(F.col("event") == "gap", F.col("detail"))).alias("detail"),
     )
-    whole = (F.col("gap_rows") == 0) & (F.col("first") == 0) & (F.col("last") + 1 == F.col("rows"))
-    return found.where(~whole)
+    torn = found.where((F.col("gap_rows") > 0) | (F.col("missing") + F.col("twice") + F.col("odd") > 0))
+    return torn.withColumn("detail", _what_is_missing())
+
+
+def _what_is_missing() -> Column:
+    return F.concat_ws(
+        ", ",
+        F.when(F.col("gap_rows") > 0, F.coalesce("detail", F.lit("rows were lost"))),
+        _first_of("missing", "is missing", "are missing"),
+        _first_of("twice", "is there twice", "are there twice"),
+        F.when(F.col("odd") > 0, F.concat(F.col("odd"), F.lit(" without an index from 0 on"))),
+    )
+
+
+def _first_of(number: str, is_one: str, are_several: str) -> Column:
+    """Say, "row 17 is missing", or "3 rows are missing, the first is row 17"."""
+    first, many = F.col(f"first_{number}"), F.col(number)
+    one = F.concat(F.lit("row "), first, F.lit(f" {is_one}"))
+    several = F.concat(many, F.lit(f" rows {are_several}, the first is row "), first)
+    return F.when(many == 1, one).when(many > 1, several)
