@@ -1,4 +1,4 @@
-"""Three opinions on thousands of small traces, good and damaged: Spark, the oracle, the simulator's checkers.
+"""Three opinions on two thousand small traces, good and damaged: Spark, the oracle, the simulator's checkers.
 
 They share nothing but the documents, and agree on every guarantee of every trace.
 """
@@ -51,5 +51,5 @@ def test_every_guarantee_is_put_to_the_test(judgement: Judgement, small_runs: di
 
 
 def test_a_violation_comes_with_its_evidence(judgement: Judgement) -> None:
-    bare = [one for one in judgement.violations if not one.detail or not one.run or not one.process]
+    bare = [one for one in judgement.violations if not (one.detail and one.run and one.process and one.evidence)]
     assert bare == []

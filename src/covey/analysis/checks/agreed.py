@@ -46,6 +46,7 @@ def keys(tables: Tables) -> DataFrame:
     shared = known.groupBy("run", "level", "order_view", "key").agg(
         F.count("*").alias("messages"),
         F.array_sort(F.collect_list("message")).alias("names"),
+        F.array_sort(F.collect_list(F.struct("message", "row"))).alias("rows"),
         F.min(F.coalesce("origin", "sender")).alias("process"),
     )
     return weighed(
@@ -55,6 +56,9 @@ def keys(tables: Tables) -> DataFrame:
         [F.array_join("names", " and "), " have the same place ", text("key"), " in ", F.col("order_view")],
         premises=F.col("messages"),
         view="order_view",
+        evidence=[
+            (F.get("rows", F.lit(at))["row"]["process"], F.get("rows", F.lit(at))["row"]["index"]) for at in (0, 1)
+        ],
     )
 
 

@@ -54,7 +54,7 @@ def precision(calm: DataFrame) -> DataFrame:
             text("first.view"),
         ],
         view=F.col("last.view"),
-        evidence=[("process", F.col("last.stay"))],
+        evidence=[("process", F.col("last.stay")), ("process", "calm_at")],
     )
 
 
@@ -81,5 +81,5 @@ def rest(calm: DataFrame) -> DataFrame:
         wrong,
         [F.col("process"), why],
         view=F.col("last.view"),
-        evidence=[("process", F.col("last.stay"))],
+        evidence=[("process", F.col("last.stay")), ("process", "calm_at")],
     )

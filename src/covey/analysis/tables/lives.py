@@ -2,7 +2,8 @@
 
 In:        the rows of a trace at levels S and C.
 Out:       run, level, process, name, daemon, ended, departed (crash or stop at S; at C also disconnect and expulsion),
-           witness (at rest: ended and not departed), calm (the connected set, null without a calm row), ...
+           witness (at rest: ended and not departed), calm (the connected set, null without a calm row), calm_at,
+           ...
 Not here:  what it did in between.
 """
 
@@ -29,6 +30,7 @@ def lives_of(rows: DataFrame) -> DataFrame:
         F.min_by("cause", "index").alias("first_cause"),
         F.count("*").alias("rows"),
         _last_calm().alias("calm"),
+        F.max(F.when(event == "calm", F.col("index"))).alias("calm_at"),
         F.max(F.when(~early, F.col("order_stamp"))).alias("reached"),
     )
     return lives.withColumn("witness", F.col("ended") & ~F.col("departed"))

@@ -111,6 +111,8 @@ def messages_of(traffic: DataFrame, inside: DataFrame) -> DataFrame:
         F.col("by.key").alias("key"),
         F.col("base.groups").alias("groups"),
         F.col("said.process").alias("origin"),
+        # The row that says what it is: its send, or its first delivery.
+        F.struct("base.process", "base.index").alias("row"),
     )
     return _classified(messages, inside)
 
