@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,16 +14,18 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from covey.analysis import read_trace
-from covey.analysis.judging import Gap, Judgement
+from covey.analysis.judging import Gap, Judgement, Verdict
+from covey.analysis.reading import of_run
 from covey.analysis.schema import ARROW_SCHEMA, LOGICAL_SCHEMA, SCHEMA_KEY
 from covey.analysis.store import compact, write_parquet
 from covey.analysis.tables.lives import gaps_in
 from covey.analysis.trace_file import TraceFile
 from covey.cli import trace_check
 from covey.cli.main import app
+from covey.drivers.simulation.options import Asked
 from covey.trace.cat import to_json_line
 from covey.trace.errors import TraceError
-from covey.trace.record import Row
+from covey.trace.record import COLUMNS, Row
 from covey.trace.segments import SegmentWriter
 from tests.unit.checkers.clients.ideal import IdealClients
 
@@ -156,6 +159,41 @@ def test_missing_rows_never_pass_as_no_violation(monkeypatch: pytest.MonkeyPatch
     assert "proves nothing" in CliRunner().invoke(app, ["trace", "check", "anywhere"]).output
 
 
+def test_what_judges_nothing_never_passes_as_no_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = Judgement(verdicts=[Verdict("S1", "demo", "S", rows_checked=0, violations=0)])
+    monkeypatch.setattr(trace_check, "_judge", lambda *_: (judged, None))
+    for options in ([], ["--json"]):
+        found = CliRunner().invoke(app, ["trace", "check", "anywhere", *options])
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert "no guarantee was put to the test" in found.stderr
+
+
+def test_an_unknown_run_is_named_with_those_there_are(spark: SparkSession, rows: list[Row], tmp_path: Path) -> None:
+    others = [msgspec.structs.replace(rows[0], run=f"r{number}") for number in range(9)]
+    write_parquet(others, tmp_path / "a.parquet")
+    assert of_run(read_trace(spark, tmp_path), "r7").count() == 1
+    found = CliRunner().invoke(app, ["trace", "check", str(tmp_path), "--run", "nope"])
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "the trace has no run nope" in found.stderr
+    assert "(r0, r1, r2, r3, r4 and more)" in found.stderr
+
+
+@pytest.mark.parametrize("column", ["index", "service"])
+def test_a_damaged_page_is_no_violation(spark: SparkSession, rows: list[Row], tmp_path: Path, column: str) -> None:
+    """The end of the file, which says what is in it, is whole: only who reads this column notices."""
+    write_parquet(rows, tmp_path / "a.parquet")
+    group = pq.read_metadata(tmp_path / "a.parquet").row_group(0)
+    chunk = next(one for at in range(group.num_columns) if (one := group.column(at)).path_in_schema == column)
+    data = bytearray((tmp_path / "a.parquet").read_bytes())
+    first = chunk.dictionary_page_offset or chunk.data_page_offset
+    data[first : first + chunk.total_compressed_size] = bytes(chunk.total_compressed_size)
+    (tmp_path / "a.parquet").write_bytes(data)
+    found = CliRunner().invoke(app, ["trace", "check", str(tmp_path)])
+    assert found.exit_code == 2
+    assert f"covey trace check: {tmp_path / 'a.parquet'} is " in found.stderr
+    assert "copy it" in found.stderr
+
+
 def test_a_bad_trace_at_the_command_line(
     judgement: Judgement,
     small_runs: dict[str, list[Row]],
@@ -168,7 +206,11 @@ def test_a_bad_trace_at_the_command_line(
         verdicts=[replace(one, run="seed-5") for one in judgement.verdicts if one.run == twice.run],
         violations=[replace(one, run="seed-5") for one in judgement.violations if one.run == twice.run],
     )
-    rows = [msgspec.structs.replace(row, run="seed-5") for row in small_runs[twice.run]]
+    command = Asked(clients=4).command(5)
+    rows = [
+        msgspec.structs.replace(row, run="seed-5", detail=command if row.event == "recover" else row.detail)
+        for row in small_runs[twice.run]
+    ]
     write_parquet(rows, tmp_path / "a.parquet")
     monkeypatch.setattr(trace_check, "_judge", lambda *_: (mine, read_trace(spark, tmp_path)))
     found = CliRunner().invoke(app, ["trace", "check", str(tmp_path)])
@@ -176,4 +218,12 @@ def test_a_bad_trace_at_the_command_line(
     assert f"{twice.process} delivered {twice.message} twice" in found.output
     for proof in twice.evidence:
         assert f"{proof.process} row {proof.index}: deliver, message {twice.message}" in found.output
-    assert "covey sim run --seed 5" in found.output
+    assert "To see run seed-5 again: covey sim run --seed 5 --clients 4\n" in found.output
+    printed = CliRunner().invoke(app, ["trace", "check", str(tmp_path), "--json"]).stdout
+    told = [one for line in printed.splitlines() for one in json.loads(line)["first"] if one["detail"] == twice.detail]
+    assert told[0]["replay"] == command
+    assert [(row["process"], row["index"]) for row in told[0]["rows"]] == [
+        (proof.process, proof.index) for proof in twice.evidence
+    ]
+    assert {row["message"] for row in told[0]["rows"]} == {twice.message}
+    assert all(tuple(row) == COLUMNS for row in told[0]["rows"])

@@ -1,7 +1,7 @@
 """The rows that prove a violation, as sentences, and how to see a simulated run again.
 
 In:        violations, and the trace they were found in.
-Out:       text for people who know nothing of Spark.
+Out:       rows, and text for people who know nothing of Spark.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from covey.analysis.guarantees import CHECKED
 from covey.analysis.judging import Violation
+from covey.trace.record import COLUMNS, REPLAY
 
 RowKey = tuple[str, str, int]
 
@@ -25,7 +26,7 @@ def rows_of(trace: DataFrame, violations: Iterable[Violation]) -> dict[RowKey, d
         return {}
     keys = trace.sparkSession.createDataFrame(wanted, "run string, process string, `index` bigint")
     found = trace.join(F.broadcast(keys), ["run", "process", "index"], "left_semi").collect()
-    return {(row["run"], row["process"], row["index"]): row.asDict() for row in found}
+    return {(row["run"], row["process"], row["index"]): {name: row[name] for name in COLUMNS} for row in found}
 
 
 def heading(violation: Violation) -> str:
@@ -59,11 +60,24 @@ def _shown(value: object) -> str:
     return "{" + ", ".join(map(str, value)) + "}" if isinstance(value, list) else str(value)
 
 
-def replay_command(run: str) -> str | None:
-    """The command for a simulated run; it needs the options again that the run was recorded with.
+def commands_of(trace: DataFrame, runs: Iterable[str]) -> dict[str, str]:
+    """For simulated runs the command that plays them again, with the options that their daemons wrote down."""
+    wanted = sorted(set(runs))
+    if not wanted:
+        return {}
+    starts = (F.col("event") == "recover") & F.col("detail").startswith(REPLAY)
+    found = trace.where(F.col("run").isin(wanted) & starts).groupBy("run").agg(F.min("detail").alias("command"))
+    return {row["run"]: row["command"] for row in found.collect()}
 
-    >>> replay_command("seed-17"), replay_command("demo")
-    ('covey sim run --seed 17', None)
+
+def how_to_repeat(run: str, commands: dict[str, str]) -> str | None:
+    """For people; also where only the name of the run tells of its seed.
+
+    >>> how_to_repeat("seed-5", {"seed-5": "covey sim run --seed 5 --clients 4"}), how_to_repeat("demo", {})
+    ('covey sim run --seed 5 --clients 4', None)
+    >>> how_to_repeat("seed-17", {})
+    'covey sim run --seed 17, with the options that it was recorded with'
     """
     seed = re.fullmatch(r"seed-(\d+)", run)
-    return f"covey sim run --seed {seed[1]}" if seed else None
+    unsure = f"{REPLAY}--seed {seed[1]}, with the options that it was recorded with" if seed else None
+    return commands.get(run, unsure)

@@ -46,7 +46,7 @@ def of_run(trace: DataFrame, run: str) -> DataFrame:
     if not found.isEmpty():
         return found
     runs = [row["run"] for row in trace.select("run").distinct().orderBy("run").limit(RUNS_NAMED + 1).collect()]
-    named = ", ".join(runs[:RUNS_NAMED]) + (" and more" if len(runs) > RUNS_NAMED else "")
+    named = ", ".join(map(str, runs[:RUNS_NAMED])) + (" and more" if len(runs) > RUNS_NAMED else "")
     raise TraceError(f"the trace has no run {run}: name one that it has, for example with --run {runs[0]} ({named}).")
 
 

@@ -2,19 +2,23 @@
 
 In:        a directory with a trace: segments, Parquet or NDJSON.
 Out:       a table for people on standard error, or one JSON object a guarantee on standard output; exit code 0 if
-           nothing is violated, 1 if something is, 2 if the trace cannot be read or rows are missing.
+           nothing is violated, 1 if something is, 2 if rows are missing, the trace cannot be read or nothing is judged.
 Not here:  the judgement (covey.analysis), which needs pip install 'covey[spark]'.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import astuple
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+
+from .trace_wait import be_ready
 
 if TYPE_CHECKING:
     from covey.analysis.judging import Gap, Judgement, Verdict, Violation
@@ -50,51 +54,85 @@ def check(
     """Check every guarantee on a trace with Spark; exit 1 if one is violated, 2 if rows are missing."""
     if find_spec("pyspark") is None or find_spec("pyarrow") is None:
         _fail("this needs Spark: pip install 'covey[spark]'")
-    if wait:
-        _be_ready(master, memory)
-    judgement, trace = _judge(directory, run, master, memory, work)
+    with _failing(directory):
+        if wait:
+            be_ready(master, memory)
+        judgement, trace = _judge(directory, run, master, memory, work)
+        _refuse_silence(judgement)
+        proof = _proof(judgement, trace)
     if as_json:
-        _print_json(judgement)
+        _print_json(judgement, proof)
     else:
         _print_table(judgement)
-        _print_evidence(judgement, trace)
+        _print_evidence(judgement, proof)
     if judgement.gaps:
         raise typer.Exit(FAILED)
     if any(verdict.violations for verdict in judgement.verdicts):
         raise typer.Exit(VIOLATED)
 
 
-def _be_ready(master: str, memory: str) -> None:
+@contextmanager
+def _failing(directory: Path) -> Iterator[None]:
+    """Whatever keeps us from a verdict ends with a sentence and its own exit code: a traceback would be a 1."""
+    from covey.analysis.failures import FAILURES, sentence_of
     from covey.errors import CoveyError
 
-    from .trace_wait import be_ready
-
     try:
-        be_ready(master, memory)
+        yield
     except CoveyError as error:
         _fail(str(error))
+    except OSError as error:
+        _fail(f"{directory} cannot be read ({error}): name a directory with a trace that you may read.")
+    except FAILURES as error:
+        _fail(sentence_of(str(error)))
 
 
 def _judge(directory: Path, run: str | None, master: str, memory: str, work: str | None) -> tuple[Judgement, Any]:
     from rich.console import Console
 
     from covey.analysis import judge, session
-    from covey.analysis.reading import load, parquet_files, rows_in
+    from covey.analysis.reading import load, of_run, parquet_files, rows_in
     from covey.analysis.workshop import ROWS_SMALL
-    from covey.errors import CoveyError
 
     with Console(stderr=True).status("reading the trace") as status:
-        try:
-            files = parquet_files(directory)
-            status.update("starting Spark")
-            trace = load(session(master, memory=memory, brief=rows_in(files) <= ROWS_SMALL), files)
-            trace = trace if run is None else trace.where(trace.run == run)
-            return judge(trace, work=work, progress=lambda what: status.update(f"checking: {what}")), trace
-        except CoveyError as error:
-            _fail(str(error))
-        except OSError as error:
-            _fail(f"{directory} cannot be read ({error}): name a directory with a trace that you may read.")
-    raise AssertionError("not reached")
+        files = parquet_files(directory)
+        status.update("starting Spark")
+        trace = load(session(master, memory=memory, brief=rows_in(files) <= ROWS_SMALL), files)
+        trace = trace if run is None else of_run(trace, run)
+        return judge(trace, work=work, progress=lambda what: status.update(f"checking: {what}")), trace
+
+
+def _refuse_silence(judgement: Judgement) -> None:
+    """To find nothing wrong in nothing is no finding."""
+    if not judgement.gaps and not any(verdict.rows_checked or verdict.violations for verdict in judgement.verdicts):
+        _fail(
+            "no guarantee was put to the test: there are no views and messages at level S or C, which are the levels "
+            "that can be checked. Record for longer, or copy the files of all daemons and clients."
+        )
+
+
+class Proof(NamedTuple):
+    """What is shown beside the verdicts."""
+
+    told: dict[str, list[Violation]]
+    """Of each guarantee the first violations."""
+    rows: dict[tuple[str, str, int], dict[str, object]]
+    commands: dict[str, str]
+    """By run, what plays it again."""
+
+    def rows_of(self, violation: Violation) -> list[dict[str, object]]:
+        return [self.rows[key] for one in violation.evidence if (key := (violation.run, *astuple(one))) in self.rows]
+
+
+def _proof(judgement: Judgement, trace: Any) -> Proof:
+    from covey.analysis.evidence import commands_of, rows_of
+
+    told = {
+        name: [one for one in judgement.violations if one.guarantee == name][:SHOWN]
+        for name in _by_guarantee(judgement)
+    }
+    shown = [violation for violations in told.values() for violation in violations]
+    return Proof(told, rows_of(trace, shown), commands_of(trace, (violation.run for violation in shown)))
 
 
 # ------------------------------------------------------------------------------------------------------------- output
@@ -111,26 +149,28 @@ def _by_guarantee(judgement: Judgement) -> dict[str, tuple[int, int]]:
     return sums
 
 
-def _print_json(judgement: Judgement) -> None:
-    found: dict[str, list[dict[str, object]]] = defaultdict(list)
-    for violation in judgement.violations:
-        found[violation.guarantee].append(_as_dict(violation))
+def _print_json(judgement: Judgement, proof: Proof) -> None:
     for guarantee, (rows, violations) in _by_guarantee(judgement).items():
         line = {
             "guarantee": guarantee,
             "rows_checked": rows,
             "violations": violations,
-            "first": found[guarantee][:SHOWN],
+            "first": [_as_dict(violation, proof) for violation in proof.told[guarantee]],
         }
         typer.echo(json.dumps(line))
     for gap in judgement.gaps:
         typer.echo(json.dumps({"gap": gap.process, "run": gap.run, "level": gap.level, "detail": gap.detail}))
 
 
-def _as_dict(violation: Violation) -> dict[str, object]:
-    evidence = [{"process": one.process, "index": one.index} for one in violation.evidence]
+def _as_dict(violation: Violation, proof: Proof) -> dict[str, object]:
     names = ("run", "level", "group", "view", "process", "message", "detail")
-    return {name: getattr(violation, name) for name in names} | {"evidence": evidence}
+    shown = {name: getattr(violation, name) for name in names}
+    evidence = [{"process": one.process, "index": one.index} for one in violation.evidence]
+    return shown | {
+        "evidence": evidence,
+        "rows": proof.rows_of(violation),
+        "replay": proof.commands.get(violation.run),
+    }
 
 
 def _print_table(judgement: Judgement) -> None:
@@ -170,23 +210,19 @@ def _summary(verdicts: list[Verdict], gaps: list[Gap]) -> str:
     return said
 
 
-def _print_evidence(judgement: Judgement, trace: Any) -> None:
-    from covey.analysis.evidence import heading, replay_command, rows_of, sentence
+def _print_evidence(judgement: Judgement, proof: Proof) -> None:
+    from covey.analysis.evidence import heading, how_to_repeat, sentence
 
     counts = _by_guarantee(judgement)
-    told = {name: [one for one in judgement.violations if one.guarantee == name][:SHOWN] for name in counts}
-    shown = [violation for violations in told.values() for violation in violations]
-    rows = rows_of(trace, shown)
-    for guarantee, violations in told.items():
+    for guarantee, violations in proof.told.items():
         for violation in violations:
             typer.echo(f"\n{heading(violation)}: {violation.detail}", err=True)
-            found = (rows.get((violation.run, one.process, one.index)) for one in violation.evidence)
-            for row in filter(None, found):
+            for row in proof.rows_of(violation):
                 typer.echo(f"    {sentence(row)}", err=True)
         if more := counts[guarantee][1] - len(violations):
             typer.echo(f"\n{guarantee}: {more:,} more like these", err=True)
-    for run in sorted({violation.run for violation in shown}):
-        if command := replay_command(run):
+    for run in sorted({violation.run for violations in proof.told.values() for violation in violations}):
+        if command := how_to_repeat(run, proof.commands):
             typer.echo(f"\nTo see run {run} again: {command}", err=True)
 
 
