@@ -1,10 +1,13 @@
 """Make large traces of imaginary daemons that keep every promise: input for bench/spark_checks.py.
 
-    python bench/spark_traces.py DIR --rows 1000000 [--members 16] [--rows-a-view 75000]
+    python bench/spark_traces.py DIR --rows 1000000 [--members 16] [--rows-a-view 75000] [--crash]
 
 One run; all members are in every view; each message is delivered by all. Services: 70 % agreed, 10 % each of reliable,
 fifo and safe. Reliable and fifo messages come early at some members. One Parquet file a member, as the trace store
 writes it. `--rows` counts delivery rows.
+
+With --crash the last member crashes in the middle of the middle view. What it would have sent from there on does not
+exist, and the later views are without it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from covey.analysis.schema import LOGICAL_SCHEMA
 from covey.analysis.trace_file import TraceFile
@@ -27,23 +31,31 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--members", type=int, default=16)
     parser.add_argument("--rows-a-view", type=int, default=75_000)
+    parser.add_argument("--crash", action="store_true", help="the last member crashes in the middle view")
     asked = parser.parse_args()
     asked.directory.mkdir(parents=True, exist_ok=True)
     members = [f"d{number:02}:1" for number in range(asked.members)]
     views = max(1, asked.rows // asked.rows_a_view)
     messages = asked.rows // asked.members // views // asked.members * asked.members
+    crash = views // 2 if asked.crash else None
+    delivered = 0
     for number, process in enumerate(members):
         path = asked.directory / f"{process.partition(':')[0]}.parquet"
         with TraceFile(path) as file:
             index = 0
             for view in range(views):
-                table = one_view(members, number, view, messages, index, last=view == views - 1)
+                if crash is not None and view > crash and number == len(members) - 1:
+                    break
+                table = one_view(members, number, view, messages, index, crash, last=view == views - 1)
+                delivered += pc.sum(pc.equal(table["event"], "deliver")).as_py()
                 index += table.num_rows
                 file.add(table)
-    print(f"{views} views, {messages} messages each, {views * messages * asked.members} delivery rows")
+    print(f"{views} views, up to {messages} messages each, {delivered} delivery rows")
 
 
-def one_view(members: list[str], own: int, view: int, messages: int, index: int, last: bool) -> pa.Table:
+def one_view(
+    members: list[str], own: int, view: int, messages: int, index: int, crash: int | None, last: bool
+) -> pa.Table:
     """The rows of one member in one view: the view itself, its sends and all deliveries."""
     rng = np.random.default_rng(view)
     number = np.arange(messages)
@@ -53,17 +65,37 @@ def one_view(members: list[str], own: int, view: int, messages: int, index: int,
     service = SERVICES[rng.integers(len(SERVICES), size=messages)]
     digest = rng.integers(-(2**62), 2**62, size=messages)
     size = rng.integers(10, 1400, size=messages)
-    # Own sends stand right before the delivery that the order gives them; early ones move up by a few places.
-    early = np.isin(service, ["reliable", "fifo"]) & ((number + own) % 3 == 0)
-    when = number * 4.0 + np.where(early, -6.5, 0.0)
+    # Own sends stand right before the delivery that the order gives them.
+    when = moments(number, service, own)
     mine = np.flatnonzero(origin == own)
-    order = np.argsort(np.concatenate([when, when[mine] - 2.9]), kind="stable")
+    times = np.concatenate([when, when[mine] - 2.9])
+    order = np.argsort(times, kind="stable")
+    if crash is not None and view >= crash:
+        order = order[_is_there(number, service, origin, len(members) - 1, own, view == crash, times)[order]]
     which = np.concatenate([number, mine])[order]
     is_send = np.concatenate([np.zeros(messages, bool), np.ones(len(mine), bool)])[order]
-    return _table(members, own, view, index, which, is_send, origin, stamp, service, digest, size, base, last)
+    return _table(members, own, view, index, which, is_send, origin, stamp, service, digest, size, base, crash, last)
 
 
-def _table(members, own, view, index, which, is_send, origin, stamp, service, digest, size, base, last) -> pa.Table:  # type: ignore[no-untyped-def]
+def _is_there(number, service, origin, gone, own, is_crash, times) -> np.ndarray:  # type: ignore[no-untyped-def]
+    """Which rows there are, if one member crashes in the middle: its own up to there, and of others what was sent."""
+    until = len(number) // 2 * 4.0
+    if own == gone:
+        return times < until  # type: ignore[no-any-return]
+    sent_at = moments(number, service, gone) - 2.9
+    is_sent = (origin != gone) | (is_crash & (sent_at < until))
+    return np.concatenate([is_sent, is_sent[origin == own]])
+
+
+def moments(number: np.ndarray, service: np.ndarray, own: int) -> np.ndarray:
+    """When a member delivers each message: in their order, but for early ones, which move up by a few places."""
+    early = np.isin(service, ["reliable", "fifo"]) & ((number + own) % 3 == 0)
+    return number * 4.0 + np.where(early, -6.5, 0.0)
+
+
+def _table(
+    members, own, view, index, which, is_send, origin, stamp, service, digest, size, base, crash, last
+) -> pa.Table:  # type: ignore[no-untyped-def]
     process = members[own]
     count = len(which)
     senders = np.array([f"s1@{member}" for member in members])[origin[which]]
@@ -84,16 +116,20 @@ def _table(members, own, view, index, which, is_send, origin, stamp, service, di
         "size": size[which].astype(np.int32),
         "digest": digest[which],
     }
+    is_crash, is_after = view == crash, crash is not None and view > crash
+    present = members[:-1] if is_after else members
     head = {
         "event": "view",
         "view": f"v{view}" if view else None,
         "view_new": name,
         "view_rank": [view + 1, 0, 1],
-        "members": members,
-        "transitional": members if view else [process],
+        "members": present,
+        "transitional": present if view else [process],
         "cause": "merge",
     }
-    tail = [{"event": "calm", "members": members}, {"event": "end"}] if last else []
+    tail = [{"event": "calm", "members": present}, {"event": "end"}] if last else []
+    if is_crash and own == len(members) - 1:
+        tail = [{"event": "crash"}]
     return _assembled(process, index, head, columns, tail)
 
 
