@@ -18,6 +18,7 @@ from covey.analysis.judging import Judgement
 from covey.analysis.store import write_parquet
 from covey.trace.record import Row
 from tests.spark import recorded
+from tests.spark.holes import hidden_runs
 from tests.spark.opinions import Opinions, opinions_on, together
 from tests.spark.processes import in_processes
 from tests.spark.screenings import Screening, with_claims, without_claims
@@ -76,19 +77,25 @@ def damaged_runs(small_runs: dict[str, Rows]) -> dict[str, Rows]:
 
 
 @pytest.fixture(scope="session")
+def daemon_runs(small_runs: dict[str, Rows]) -> dict[str, Rows]:
+    return {run: rows for run, rows in small_runs.items() if all(row.level == "S" for row in rows)}
+
+
+@pytest.fixture(scope="session")
 def screenings(
     starting_spark: Future[SparkSession],
     lossless_runs: dict[str, Rows],
     damaged_runs: dict[str, Rows],
+    daemon_runs: dict[str, Rows],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[dict[str, Future[Screening]]]:
     """Beside the judgement: while one of them makes plans, the other has the cores."""
     spark, directory = starting_spark.result(), tmp_path_factory.mktemp("screened")
-    runs = lossless_runs | damaged_runs
+    many, few = lossless_runs | daemon_runs | hidden_runs(), lossless_runs | damaged_runs
     with ThreadPoolExecutor(1) as pool:
         yield {
-            "with claims": pool.submit(with_claims, spark, runs, directory / "with"),
-            "without claims": pool.submit(without_claims, spark, runs, directory / "without"),
+            "with claims": pool.submit(with_claims, spark, many, directory / "with"),
+            "without claims": pool.submit(without_claims, spark, few, directory / "without"),
         }
 
 

@@ -1,7 +1,7 @@
 """What the screen says of good and damaged runs, asked while all of them are judged exactly.
 
 In:   a Spark session, and rows by run.
-Out:  Screening: the runs that were proven, and what was found in them.
+Out:  Screening: the runs that were proven, or some of their views, what was found in them, and then in all.
 
 Both keep settings in their session while they work, so each has one of its own. They share Java, and its cores.
 """
@@ -16,7 +16,7 @@ from pyspark.sql.functions import col, lit, when
 
 from covey.analysis import read_trace
 from covey.analysis.claims import CLAIMS, NONE
-from covey.analysis.judging import Verdict, verdicts_of
+from covey.analysis.judging import Verdict, judge_screened, verdicts_of
 from covey.analysis.screening import screened_runs
 from covey.analysis.store import write_parquet
 from covey.analysis.workshop import workshop
@@ -25,18 +25,21 @@ from covey.trace.record import COLUMNS, Row
 
 class Screening(NamedTuple):
     proven: set[str]
+    partly: set[str]
     found: list[Verdict]
     is_all: bool
+    verdicts: list[Verdict]
+    """Of the whole way, if it was gone."""
 
 
 def with_claims(spark: SparkSession, runs: dict[str, list[Row]], path: Path) -> Screening:
-    """Also of runs with forged claims."""
+    """Also of runs with forged claims; and what is not proven is judged."""
     trace = _stored(spark, runs, path)
-    return _screened(trace.unionByName(_forged(trace, next(iter(runs)))))
+    return _screened(trace.unionByName(_forged(trace, next(iter(runs)))), judged=True)
 
 
 def without_claims(spark: SparkSession, runs: dict[str, list[Row]], path: Path) -> Screening:
-    return _screened(_stored(spark, runs, path).select(*COLUMNS))
+    return _screened(_stored(spark, runs, path).select(*COLUMNS), judged=False)
 
 
 def forged_run(claim: str) -> str:
@@ -56,9 +59,13 @@ def _forged(trace: DataFrame, run: str) -> DataFrame:
     return low[0].unionByName(low[1]).unionByName(low[2]).unionByName(low[3])
 
 
-def _screened(trace: DataFrame) -> Screening:
+def _screened(trace: DataFrame, *, judged: bool) -> Screening:
     with workshop(trace.sparkSession, None, progress=lambda _: None) as shop:
         screened = screened_runs(trace, shop)
         return Screening(
-            {row["run"] for row in screened.proven.collect()}, verdicts_of(screened.found), screened.is_all
+            {row["run"] for row in screened.proven.collect()},
+            {row["run"] for row in screened.partly.collect()},
+            verdicts_of(screened.found),
+            screened.is_all,
+            judge_screened(trace, screened, shop).verdicts if judged else [],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from concurrent.futures import Future
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from covey.analysis.claims import CLAIMS
 from covey.analysis.judging import Judgement, Verdict
 from covey.trace.record import Row
+from tests.spark.holes import HOLES
 from tests.spark.screenings import Screening, forged_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -30,7 +32,7 @@ def test_the_screen_and_the_exact_checks_agree(
     assert broken
     assert not screening.proven & broken
     assert not screening.is_all
-    assert _asked(screening.found) == _asked([one for one in judgement.verdicts if one.run in screening.proven])
+    assert _asked(screening.found, screening.proven) == _asked(judgement.verdicts, screening.proven)
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
@@ -39,5 +41,38 @@ def test_a_claim_that_is_not_true_proves_nothing(screenings: dict[str, Future[Sc
     assert forged_run(claim) not in screenings["with claims"].result().proven
 
 
-def _asked(verdicts: list[Verdict]) -> list[Verdict]:
-    return [one for one in verdicts if one.rows_checked or one.violations]
+def test_what_the_screen_leaves_and_the_exact_checks_find_the_same(
+    judgement: Judgement, screenings: dict[str, Future[Screening]], daemon_runs: dict[str, list[Row]]
+) -> None:
+    screening = screenings["with claims"].result()
+    assert _broken(screening.verdicts, daemon_runs) == _broken(judgement.verdicts, daemon_runs)
+
+
+def test_where_only_some_views_are_proven_no_more_is_counted(
+    judgement: Judgement, screenings: dict[str, Future[Screening]], daemon_runs: dict[str, list[Row]]
+) -> None:
+    screening = screenings["with claims"].result()
+    partly = screening.partly & daemon_runs.keys()
+    wrong = {run for run, _, _ in _broken(judgement.verdicts, partly)}
+    counts, exact = (
+        {(one.run, one.guarantee): one.rows_checked for one in _asked(verdicts, partly - wrong)}
+        for verdicts in (screening.verdicts, judgement.verdicts)
+    )
+    assert wrong
+    assert counts
+    assert [key for key, count in sorted(counts.items()) if count > exact.get(key, 0)] == []
+    assert _asked(screening.verdicts, wrong) == _asked(judgement.verdicts, wrong)
+
+
+@pytest.mark.parametrize("run", HOLES)
+def test_what_hardly_shows_is_found(screenings: dict[str, Future[Screening]], run: str) -> None:
+    screening = screenings["with claims"].result()
+    assert (run, "S", HOLES[run]) in _broken(screening.verdicts, {run})
+
+
+def _asked(verdicts: list[Verdict], runs: Collection[str]) -> list[Verdict]:
+    return [one for one in verdicts if one.run in runs and (one.rows_checked or one.violations)]
+
+
+def _broken(verdicts: list[Verdict], runs: Collection[str]) -> set[tuple[str, str, str]]:
+    return {(one.run, one.level, one.guarantee) for one in verdicts if one.violations and one.run in runs}

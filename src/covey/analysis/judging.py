@@ -18,11 +18,12 @@ from pyspark.sql import functions as F
 
 from covey.analysis.checks import FAMILIES, arrivals, causal, circles
 from covey.analysis.findings import added_up, union
-from covey.analysis.screening import screened_runs
+from covey.analysis.screening import Screened, screened_runs
 from covey.analysis.tables.build import Keep, Tables, build
 from covey.analysis.tables.columns import RELIABLE, UNRELIABLE, ordered
 from covey.analysis.tables.lives import gaps_in
 from covey.analysis.workshop import ROWS_SCREENED, ROWS_SMALL, Progress, Workshop, workshop
+from covey.trace.record import COLUMNS
 
 VIOLATIONS_KEPT: Final = 20
 PLANNED_AT_ONCE: Final = 3
@@ -82,7 +83,7 @@ def judge(
     rows = trace.count()
     with workshop(spark, work, progress=progress) as shop:
         if rows >= ROWS_SCREENED:
-            return _judge_screened(trace, shop, kept)
+            return judge_screened(trace, screened_runs(trace, shop), shop, kept)
         small = rows <= ROWS_SMALL
         with shop.small(small):
             trace = trace.coalesce(1) if small else trace
@@ -90,15 +91,34 @@ def judge(
             return _judgement([find(build(trace, shop.keep), shop.keep)], gaps, shop, kept)
 
 
-def _judge_screened(trace: DataFrame, shop: Workshop, kept: int) -> Judgement:
-    """The runs that a few cheap passes prove good need not be looked at again."""
-    screened = screened_runs(trace, shop)
-    found = [screened.found]
+def judge_screened(trace: DataFrame, screened: Screened, shop: Workshop, kept: int = VIOLATIONS_KEPT) -> Judgement:
+    """What a few cheap passes have proven need not be looked at again.
+
+    Where a part of a run breaks a promise, all of the run is judged, so that what is told is told of the whole.
+    """
     gaps = [] if screened.is_whole else _gaps(trace)
-    if not screened.is_all:
-        rest = trace.join(F.broadcast(screened.proven), "run", "left_anti")
-        found.append(find(build(rest, shop.keep), shop.keep))
+    if screened.is_all:
+        return _judgement([screened.found], gaps, shop, kept)
+    found = [screened.found, _found_in(screened.left_of(trace), shop, "rest")]
+    wrong = found[1].where(F.col("detail").isNotNull()).select("run").distinct()
+    wrong = shop.keep("broken-runs", wrong.join(screened.partly, "run", "left_semi"))
+    if not wrong.isEmpty():
+        found = [one.join(wrong, "run", "left_anti").select(*one.columns) for one in found]
+        found.append(_found_in(trace.join(F.broadcast(wrong), "run", "left_semi"), shop, "again"))
     return _judgement(found, gaps, shop, kept)
+
+
+def _found_in(rows: DataFrame, shop: Workshop, prefix: str) -> DataFrame:
+    """All findings on these rows of a large trace. They are read often, so they are stored."""
+
+    def keep(name: str, frame: DataFrame) -> DataFrame:
+        return shop.keep(f"{prefix}-{name}", frame)
+
+    rows = keep("rows", rows.select(*COLUMNS))
+    small = rows.count() <= ROWS_SMALL
+    with shop.small(small):
+        rows = rows.coalesce(1) if small else rows
+        return keep("found", find(build(rows, keep), keep))
 
 
 def _gaps(trace: DataFrame) -> list[Gap]:

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 
 from covey.analysis.checks import links
 from covey.analysis.claims import CLAIMS, MESSAGES, NONE, SITE_BITS, STAMP_BITS
-from covey.analysis.tables.columns import CAUSAL, FIFO, RELIABLE, SAFE, strength
+from covey.analysis.tables.columns import CAUSAL, FIFO, RELIABLE, SAFE, UNRELIABLE, strength
+from covey.trace.record import SERVICES
 
 INDEX_BITS: Final = 60
 COUNTED: Final = {"reliable": RELIABLE, "fifo": FIFO, "safe": SAFE}
@@ -45,6 +46,7 @@ def narrow(trace: DataFrame) -> DataFrame:
         pid().alias("pid"),
         place().alias("place"),
         F.xxhash64(*content).alias("one"),
+        _is_loose().alias("loose"),
         _strange().alias("wrong"),
     )
 
@@ -73,23 +75,35 @@ def _key() -> Column:
     return F.when(fits, F.shiftleft(stamp, SITE_BITS).bitwiseOR(site))
 
 
+def _is_loose() -> Column:
+    return F.col("strength") < RELIABLE
+
+
 def _strange() -> Column:
-    """What is not as it must be, whatever comes before."""
+    """What is not as it must be, whatever comes before. The id is made of session and sequence: so it is unique."""
+    stamped_in = F.when(_is_loose(), F.coalesce("order_view", "view")).otherwise(F.col("order_view"))
     return (
-        ~holds(F.col("order_view") == F.col("view"))
-        | (F.col("strength") < RELIABLE)
-        | F.col("key").isNull()
-        | F.col("message").isNull()
+        ~holds(stamped_in == F.col("view"))
+        | (_is_loose() & ~holds(F.col("service") == SERVICES[UNRELIABLE]))
+        | (~_is_loose() & F.col("key").isNull())
+        | ~holds(F.col("message") == F.concat("sender", F.lit("#"), "session_seq"))
         | ~holds(F.col("index").between(0, (1 << INDEX_BITS) - 1))
     )
 
 
 def _misplaced() -> Column:
-    """What does not stand above all that it must, if what it claims to be before it is true."""
+    """What does not stand above all that it must, if what it claims to be before it is true.
+
+    An unreliable message has no place in the order, and may overtake; but no send repeats the id of another.
+    """
     top = F.when(F.col("sent"), F.col("claim_top")).otherwise(F.col("claim_ordered"))
-    is_above = (F.col("key") > top) & (F.col("seq") > F.col("claim_floor"))
+    is_above = (F.col("loose") | (F.col("key") > top)) & (_may_overtake() | (F.col("seq") > F.col("claim_floor")))
     is_after = (F.col("claim_last") < F.col("index")) & (F.col("claim_last") >= NONE)
     return ~holds(is_above & is_after & (~links.is_first() | (F.col("claim_floor") == NONE)))
+
+
+def _may_overtake() -> Column:
+    return F.col("loose") & ~F.col("sent")
 
 
 def digests(messages: DataFrame, stays: DataFrame) -> DataFrame:
@@ -102,6 +116,7 @@ def digests(messages: DataFrame, stays: DataFrame) -> DataFrame:
         F.max("run_id").alias("run_id"),
         F.count("*").alias("rows"),
         F.max(F.col("wrong") | _misplaced()).alias("wrong"),
+        F.max("loose").alias("loose"),
         F.min("index").alias("first"),
         F.max("index").alias("last"),
         F.bit_xor("one").alias("one"),
@@ -139,6 +154,7 @@ def per_stay(digests: DataFrame) -> DataFrame:
     nothing = F.lit(0).cast("bigint")
     return digests.groupBy("run_id", "place").agg(
         F.max("wrong").alias("wrong"),
+        F.max("loose").alias("loose"),
         F.sum("rows").alias("rows"),
         F.min("first").alias("first"),
         F.max("last").alias("last"),

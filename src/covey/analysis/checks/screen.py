@@ -1,26 +1,39 @@
-"""The cheap way first: runs of daemons in which nothing can be wrong are recognised in one pass over messages.
+"""The cheap way first: views of daemons in which nothing can be wrong are recognised in one pass over messages.
 
 In:        a trace, and the stays of its daemons.
-Out:       the runs that are not proven good as far as messages go, and what was seen of the others.
+Out:       the runs of which nothing is proven as far as messages go; of the others, the views that are not; and what
+           was seen in each stay.
 Not here:  the pass (digests.py); views and rest (views.py, liveness.py), which are small and are always judged exactly;
            how often each promise was put to the test (screened.py).
 
-A run is proven if all of this holds (every condition is sufficient, none is necessary):
-  1  each row names the view that its process is in (S1), and no message is unreliable
-  2  in each view, everybody has delivered exactly what was sent in it, with the same content, and the same of it after
-     the signal: equal counts and equal sums of hashes (S6 to S13, M2, M6; nothing is missing for M3 to M7)
-  3  at each process, a delivery stands above all causal or stronger ones before it, and a send above everything before
+Every condition is sufficient, none is necessary. Of a run these must hold, or it is vetoed: judged exactly as a whole.
+  1  each row names the view that its process is in (S1), and is stamped there; its id is its session and sequence
+  2  at each process, a delivery stands above all causal or stronger ones before it, and a send above everything before
      it (M4, M5; no circle for S7)
-  4  in each session, which is sent from one process, the sequence grows and with it, by 3, the stamps; and no message
+  3  in each session, which is sent from one process, the sequence grows and with it, by 2, the stamps; and no message
      comes after a fifo one with a larger number (M3, M7; after a stronger one with a larger number it cannot come,
-     since that would stand above it against 3)
-  5  no daemon has two lives in it (S10), and whoever is a member of a view and at rest has been in it (M6, S13)
+     since that would stand above it against 2)
+A view of such a run is good if these hold too; of the others, the bad ones, the messages are judged exactly.
+  4  everybody has delivered exactly what was sent in it, with the same content, and the same of it after the signal:
+     equal counts and equal sums of hashes (S6 to S13, M2, M6; nothing is missing for M3 to M7); nothing is unreliable
+  5  no view up to it has a later life of a member (S10); who is a member and at rest has been in it (M6, S13)
+  6  no two of its messages have the same place in the order (M5)
+A run is proven if all its views are good; partly proven if only some are.
 
-What is before a row, for conditions 3 and 4, the store has written beside it. If the sums of these claims do not prove
-that they are true (links.py), say because a row is missing, the run is not proven either. Where the store has not
-written them, the messages are sorted.
+Why nothing is missed in a run that is partly proven: a breach concerns one message, or several of one view, or the
+order of messages of different views. The last kind is excluded by 2 and 3, of which unreliable messages need only that
+no send repeats an id. The others lie wholly in a good view or wholly in bad ones, since by 1 and 3 a message is sent
+once, and by 4 what is delivered in a good view was sent there: in a bad one it is a delivery that nobody sent (S7). A
+message that a later view needs (M3) is missing among processes that went on together, which S8 or S12 finds in its own
+view. What follows from a message, and every circle, stays in its view, since only views lead on, and their ranks grow
+(S3). This takes for granted that views and contents are as they must be. If not, a violation is found in the control
+rows or the bad views, and the whole run is judged.
 
-Condition 2 compares sums of 64 bits; that two different sets agree by chance is less likely than a broken disk. Names
+What is before a row, for conditions 2 and 3, the store has written beside it. If the sums of these claims do not prove
+that they are true (links.py), say because a row is missing, the run is vetoed too. Where the store has not written
+them, the messages are sorted.
+
+Condition 4 compares sums of 64 bits; that two different sets agree by chance is less likely than a broken disk. Names
 are hashes too: what two of them share makes conditions harder to meet, never easier.
 """
 
@@ -36,7 +49,7 @@ from pyspark.sql import functions as F
 from covey.analysis.checks import links
 from covey.analysis.checks.digests import holds, pid, place, run_id
 from covey.analysis.claims import MESSAGES, NONE
-from covey.analysis.tables.columns import life_name
+from covey.analysis.tables.columns import life_name, life_number, ordered
 
 # What the small rest of a trace, its views and ends, is read for.
 CONTROL: Final = (
@@ -126,8 +139,10 @@ def stays_to_compare(stays: DataFrame) -> DataFrame:
         "process",
         "view",
         "rank",
+        "run_id",
         "pid",
         place().alias("place"),
+        F.xxhash64("run_id", "view").alias("view_id"),
         "stay",
         "end",
         "signal",
@@ -140,19 +155,39 @@ def stays_to_compare(stays: DataFrame) -> DataFrame:
 
 def located(per_stay: DataFrame, stays: DataFrame) -> DataFrame:
     """What was seen, with the stay that it belongs to; `wrong` also where it is in none."""
-    rows = per_stay.join(stays, "place", "left")
+    rows = per_stay.join(stays.drop("run_id"), "place", "left")
     inside = (F.col("first") > F.col("stay")) & (F.col("end").isNull() | (F.col("last") < F.col("end")))
     return rows.withColumn("wrong", F.col("wrong") | ~holds(inside))
 
 
-def unproven(located: DataFrame, threads: DataFrame, stays: DataFrame, lives: DataFrame) -> DataFrame:
-    """The runs, by their hashes, that break one of the conditions if each row comes after what it claims."""
+def vetoed(located: DataFrame, threads: DataFrame, stays: DataFrame, control: DataFrame) -> DataFrame:
+    """The runs, by their hashes, of which nothing is proven, even if each row comes after what it claims."""
+    senders = threads.where("sent").groupBy("run_id", "session").agg(F.count("*").alias("processes"))
     doubts = [
-        _unequal_views(located, stays),
-        threads.where("sent").groupBy("run_id", "session").count().where(F.col("count") > 1).select("run_id"),
-        _strange_lives(stays, lives).select(F.xxhash64("run").alias("run_id")),
+        located.where("wrong"),
+        senders.where(F.col("processes") > 1),
+        # Ranks keep what follows from a message within its view.
+        stays.where(F.col("rank").isNull()),
+        control.where(F.col("level") != "S").withColumn("run_id", run_id()),
     ]
-    return reduce(DataFrame.unionByName, doubts).distinct()
+    return reduce(DataFrame.unionByName, (one.select("run_id") for one in doubts)).distinct()
+
+
+def bad_views(located: DataFrame, stays: DataFrame, lives: DataFrame, shared: DataFrame) -> DataFrame:
+    """The views, with the hashes of their runs, in which the messages must be looked at one by one."""
+    strange = _strange_views(stays, lives).unionByName(shared)
+    # Where there are no messages, there is nothing to look at.
+    strange = located.select("run_id", "run", "view").distinct().join(strange, ["run", "view"], "left_semi")
+    columns = ("run_id", "view")
+    return _unequal_views(located, stays).select(*columns).unionByName(strange.select(*columns)).distinct()
+
+
+def shared_places(stays: DataFrame, sends: DataFrame) -> DataFrame:
+    """Views with two messages at one place of the order (condition 6): if they are reliable, nothing else tells."""
+    views = stays.select("run", "view", "view_id").distinct()
+    rows = sends.where(F.col("key").isNotNull()).join(F.broadcast(stays.select("place", "view_id")), "place")
+    shared = rows.groupBy("view_id", "key").agg(F.count("*").alias("messages")).where(F.col("messages") > 1)
+    return views.join(shared, "view_id", "left_semi").select("run", "view")
 
 
 def threads(digests: DataFrame, stays: DataFrame) -> DataFrame:
@@ -177,11 +212,11 @@ def unlinked(histories: DataFrame, threads: DataFrame) -> DataFrame:
 
 
 def _unequal_views(located: DataFrame, stays: DataFrame) -> DataFrame:
-    """Runs in which some view's members differ from one another, or from what was sent in it (conditions 1 and 2)."""
+    """Views whose members differ from one another, or from what was sent in it (condition 4)."""
     here = stays.groupBy("run", "view").agg(F.count("*").alias("stays"))
     names = ("got", "got_one", "late", "late_one")
     views = located.groupBy("run_id", "run", "view").agg(
-        F.max("wrong").alias("wrong"),
+        F.max("loose").alias("loose"),
         F.count("*").alias("active"),
         F.sum("sent").alias("sent"),
         F.bit_xor("sent_one").alias("sent_one"),
@@ -192,19 +227,26 @@ def _unequal_views(located: DataFrame, stays: DataFrame) -> DataFrame:
     differ = reduce(or_, (F.col(f"min_{name}") != F.col(f"max_{name}") for name in names))
     unlike = reduce(or_, (F.col(f"min_got{part}") != F.col(f"sent{part}") for part in ("", "_one")))
     missing = F.col("stays").isNull() | (F.col("active") != F.col("stays"))
-    return views.where(F.col("wrong") | differ | unlike | missing).select("run_id")
+    return views.where(F.col("loose") | differ | unlike | missing)
 
 
-def _strange_lives(stays: DataFrame, lives: DataFrame) -> DataFrame:
-    """Runs in which a daemon has two lives, or one at rest was never in a view that counts it (condition 5)."""
+def _strange_views(stays: DataFrame, lives: DataFrame) -> DataFrame:
+    """Views that a member at rest was never in, or of an earlier life, or not the same to all (condition 5)."""
     nobody = F.array().cast("array<string>")
     promised = F.explode(F.array_union("members", F.coalesce("movers", nobody))).alias("process")
     members = stays.select("run", "view", promised).distinct()
-    known = lives.select("run", "process").unionByName(members.select("run", "process")).distinct()
-    twice = known.groupBy("run", life_name(F.col("process")).alias("life")).count().where(F.col("count") > 1)
     absent = members.join(lives.where("witness").select("run", "process"), ["run", "process"], "left_semi")
     absent = absent.join(stays.select("run", "view", "process"), ["run", "view", "process"], "left_anti")
     again = stays.groupBy("run", "process", "view").count().where(F.col("count") > 1)
     uneven = stays.groupBy("run", "view").agg(F.min("rank").alias("low"), F.max("rank").alias("high"))
-    found = [twice, absent, again, uneven.where(F.col("low") != F.col("high"))]
-    return reduce(DataFrame.unionByName, (one.select("run") for one in found))
+    found = [absent, again, uneven.where(F.col("low") != F.col("high")), _views_of_earlier_lives(stays)]
+    return reduce(DataFrame.unionByName, (one.select("run", "view") for one in found))
+
+
+def _views_of_earlier_lives(stays: DataFrame) -> DataFrame:
+    """Views with a member of which they, or a view that is not above them, have a later life (S10)."""
+    members = stays.select("run", "view", "rank", F.explode("members").alias("member")).distinct()
+    lives = members.withColumns({"life": life_name(F.col("member")), "number": life_number(F.col("member"))})
+    # All of one rank see one another.
+    latest = F.max("number").over(ordered(["run", "life"], "rank"))
+    return lives.withColumn("latest", latest).where(F.col("number") < F.col("latest"))

@@ -1,12 +1,13 @@
-"""How often each promise was put to the test in runs that the screen has proven: what the exact checks would count.
+"""How often each promise was put to the test in views that the screen has proven: what the exact checks would count.
 
-In:        what was seen in each stay and session of proven runs (digests.py), and their views.
+In:        what was seen in each stay and session of good views (digests.py), and all views.
 Out:       premises: guarantee, run, level, premises.
 Not here:  the proof.
 
-In a proven run all who were in a view have delivered the same messages, once, and the same of them after the signal. So
-what the exact checks count message by message is a matter of stays and sums. What each line counts is explained where
-the exact check counts it, in the file of its family.
+All who were in a good view have delivered the same messages, once, and the same of them after the signal. So what the
+exact checks count message by message is a matter of stays and sums. What each line counts is explained where the exact
+check counts it, in the file of its family. Where only some views of a run are good, what ties them to the others is not
+counted: what is first is so among the good ones (M3, M4), and growth is from one of them to the next (M5).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ VIEW = ["run", "view"]
 
 
 def premises(seen: DataFrame, sent: DataFrame, views: ViewTables) -> DataFrame:
-    """All of one table each, put together. `seen`: one row a stay with messages, of proven runs alone."""
+    """All of one table each, put together. `seen`: one row a stay with messages, of good views alone."""
     here = _views(seen)
     sent = sent.join(seen.select("run", "view", "process", "place"), "place").join(here.select(*VIEW, "stays"), VIEW)
     parts = [
