@@ -39,8 +39,9 @@ def narrow(trace: DataFrame) -> DataFrame:
         F.xxhash64("sender").alias("session"),
         F.col("session_seq").alias("seq"),
     )
-    # The view is not part of the content: each row names its own, and its key is of that one.
-    content = ("message", "session", "key", "strength", "digest", "size", "seq", "count")
+    # The view is not part of the content: each row names its own, and its key is of that one. Nor is the id, which is
+    # session and sequence, or strange.
+    content = ("session", "key", "strength", "digest", "size", "seq", "count")
     return rows.select(
         *("run_id", "session", "index", "sent", "seq", "strength", "key", *CLAIMS),
         pid().alias("pid"),
