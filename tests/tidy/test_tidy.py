@@ -184,7 +184,7 @@ def test_what_only_sounds_impure_is_not_reported(source: str) -> None:
 CHECKS: Final = ROOT / "src" / "covey" / "analysis" / "checks"
 # What brings rows to the driver, runs Python on rows, or pairs everything with everything.
 NOT_A_PLAN: Final = re.compile(
-    r"(collect|toPandas|toArrow|toLocalIterator|rdd|crossJoin|\w*udf|(apply|map)In\w+|foreach\w*)"
+    r"(collect|isEmpty|toPandas|toArrow|toLocalIterator|rdd|crossJoin|\w*udf|(apply|map)In\w+|foreach\w*)"
 )
 
 
@@ -209,6 +209,7 @@ def test_checks_are_plans() -> None:
     ("source", "noticed"),
     [
         ("rows.collect()", True),
+        ("rows.isEmpty()", True),
         ("F.pandas_udf(f)", True),
         ("rows.groupBy('a').applyInPandas(f)", True),
         ("F.collect_set('a')", False),

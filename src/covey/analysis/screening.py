@@ -59,7 +59,7 @@ def screened_runs(trace: DataFrame, shop: Workshop) -> Screened:
             control.where(F.col("level") == "S"), lambda name, frame: shop.keep(f"screen-{name}", frame)
         )
         stays = shop.keep("screen-compared", screen.stays_to_compare(views.stays))
-        is_claimed = screen.claims_are_there(control)
+        is_claimed = screen.unclaimed(control).isEmpty()
     messages, sends = digests.narrow(trace), digests.sends(trace)
     found = shop.keep("screen-digests", digests.digests(messages if is_claimed else links.found(messages), stays))
     shared = shop.keep("screen-shared", screen.shared_places(stays, sends))

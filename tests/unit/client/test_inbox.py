@@ -28,15 +28,21 @@ READS = st.lists(st.lists(st.lists(st.binary(max_size=3), max_size=4), max_size=
 TAKES = st.lists(st.tuples(st.sampled_from(["singles", "wholes"]), st.integers(0, 3)), max_size=20)
 
 
+def filled(reads: list[list[list[bytes]]]) -> tuple[Inbox, list[bytes]]:
+    """With all payloads, in their order."""
+    inbox, payloads = Inbox(), list[bytes]()
+    for read in reads:
+        events = [batch(*some) if some else Transitional("room") for some in read]
+        inbox.put(events, 10)
+        payloads += [payload for event in events for payload in payloads_of(event)]
+    return inbox, payloads
+
+
 @given(READS, TAKES)
 def test_nothing_is_lost_or_doubled_by_an_iteration_that_is_given_up(
     reads: list[list[list[bytes]]], takes: list[tuple[str, int]]
 ) -> None:
-    inbox, expected, got = Inbox(), list[bytes](), list[bytes]()
-    for read in reads:
-        events = [batch(*payloads) if payloads else Transitional("room") for payloads in read]
-        inbox.put(events, 10)
-        expected += [payload for event in events for payload in payloads_of(event)]
+    (inbox, expected), got = filled(reads), list[bytes]()
     while inbox.advance():
         for way, count in takes:
             iteration = inbox.singles() if way == "singles" else inbox.wholes()
@@ -89,11 +95,7 @@ def test_nothing_is_lost_when_events_are_taken_inside_an_iteration(
     reads: list[list[list[bytes]]], whose: list[int]
 ) -> None:
     """Three iterations over the same inbox, in any turn, each going on to the next read by itself."""
-    inbox, expected, got = Inbox(), list[bytes](), list[bytes]()
-    for read in reads:
-        events = [batch(*payloads) if payloads else Transitional("room") for payloads in read]
-        inbox.put(events, 10)
-        expected += [payload for event in events for payload in payloads_of(event)]
+    (inbox, expected), got = filled(reads), list[bytes]()
 
     def endless() -> Iterator[Event]:
         while inbox.advance():

@@ -85,9 +85,9 @@ def control(trace: DataFrame) -> DataFrame:
     return trace.where(is_other).select(*CONTROL)
 
 
-def claims_are_there(control: DataFrame) -> bool:
-    """Whether whoever wrote the trace also wrote down what each row comes after."""
-    return control.where((F.col("level") == "S") & F.col("claim_top").isNull()).isEmpty()
+def unclaimed(control: DataFrame) -> DataFrame:
+    """Rows of daemons beside which nobody wrote down what they come after."""
+    return control.where((F.col("level") == "S") & F.col("claim_top").isNull())
 
 
 def histories(control: DataFrame, located: DataFrame) -> DataFrame:
@@ -123,7 +123,7 @@ def histories(control: DataFrame, located: DataFrame) -> DataFrame:
 
 def torn(histories: DataFrame) -> DataFrame:
     """Where rows may be missing: processes whose indexes do not run from 0 on, one by one, or that say so."""
-    return histories.where(~_is_full() | F.col("told") | F.col("pid").isNull())
+    return histories.where(~_is_full() | F.col("told"))
 
 
 def _is_full() -> Column:
