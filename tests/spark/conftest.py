@@ -23,7 +23,7 @@ from tests.spark.opinions import Opinions, opinions_on, together
 from tests.spark.processes import in_processes
 from tests.spark.screenings import Screening, with_claims, without_claims
 
-SEEDS = range(52)
+SEEDS = range(55)
 DAMAGED_SEED = 2
 DAMAGES = ("lost end", "lost signal", "fewer members", "another digest", "moved delivery", "fifo too early")
 """What the screen is shown beside good runs."""
