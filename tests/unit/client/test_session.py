@@ -304,7 +304,7 @@ def test_who_has_left_does_not_come_back(tmp_path: Path) -> None:
         assert not session.is_open
 
     run(tmp_path, program, greeting_then(FakeSession(), lambda _: None), late, again=True)
-    assert second.words in ([], second.words[:1])
+    assert len(second.words) <= 1  # Its HELLO, if it was read at all.
 
 
 async def _all(session: Session) -> list[covey.Event]:
