@@ -78,9 +78,10 @@ def checked_payload(payload: Data, route: Route) -> bytes:
 def checked_payloads(payloads: Iterable[Data], route: Route) -> list[bytes]:
     """All of them; many that need no change cost little more than one."""
     try:
-        found = list(payloads)
+        each = iter(payloads)
     except TypeError:
         raise ArgumentError(f"{payloads!r} is no list of payloads: write several bytes objects") from None
+    found = list(each)  # An error of the program's own, in making them, stays what it is.
     if set(map(type, found)) <= {bytes} and max(map(len, found), default=0) <= route.payload_bytes_max:
         return cast("list[bytes]", found)
     return [checked_payload(payload, route) for payload in found]
