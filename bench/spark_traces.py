@@ -1,10 +1,10 @@
 """Make large traces of imaginary daemons that keep every promise: input for bench/spark_checks.py.
 
-    python bench/spark_traces.py DIR --rows 1000000 [--members 16] [--rows-a-view 75000] [--crash]
+    python bench/spark_traces.py DIR --rows 1000000 [--members 16] [--sites 16] [--rows-a-view 75000] [--crash]
 
 One run; all members are in every view; each message is delivered by all. Services: 70 % agreed, 10 % each of reliable,
 fifo and safe. Reliable and fifo messages come early at some members. One Parquet file a member, as the trace store
-writes it. `--rows` counts delivery rows.
+writes it. `--rows` counts delivery rows. With fewer sites than members, places in the order are to be looked up.
 
 With --crash the last member crashes in the middle of the middle view. What it would have sent from there on does not
 exist, and the later views are without it.
@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--members", type=int, default=16)
+    parser.add_argument("--sites", type=int, default=16)
     parser.add_argument("--rows-a-view", type=int, default=75_000)
     parser.add_argument("--crash", action="store_true", help="the last member crashes in the middle view")
     asked = parser.parse_args()
@@ -46,7 +47,7 @@ def main() -> None:
             for view in range(views):
                 if crash is not None and view > crash and number == len(members) - 1:
                     break
-                table = one_view(members, number, view, messages, index, crash, last=view == views - 1)
+                table = one_view(members, asked.sites, number, view, messages, index, crash, last=view == views - 1)
                 delivered += pc.sum(pc.equal(table["event"], "deliver")).as_py()
                 index += table.num_rows
                 file.add(table)
@@ -54,7 +55,7 @@ def main() -> None:
 
 
 def one_view(
-    members: list[str], own: int, view: int, messages: int, index: int, crash: int | None, last: bool
+    members: list[str], sites: int, own: int, view: int, messages: int, index: int, crash: int | None, last: bool
 ) -> pa.Table:
     """The rows of one member in one view: the view itself, its sends and all deliveries."""
     rng = np.random.default_rng(view)
@@ -74,7 +75,10 @@ def one_view(
         order = order[_is_there(number, service, origin, len(members) - 1, own, view == crash, times)[order]]
     which = np.concatenate([number, mine])[order]
     is_send = np.concatenate([np.zeros(messages, bool), np.ones(len(mine), bool)])[order]
-    return _table(members, own, view, index, which, is_send, origin, stamp, service, digest, size, base, crash, last)
+    site = (origin % sites).astype(np.int32)
+    return _table(
+        members, own, view, index, which, is_send, origin, site, stamp, service, digest, size, base, crash, last
+    )
 
 
 def _is_there(number, service, origin, gone, own, is_crash, times) -> np.ndarray:  # type: ignore[no-untyped-def]
@@ -94,7 +98,7 @@ def moments(number: np.ndarray, service: np.ndarray, own: int) -> np.ndarray:
 
 
 def _table(
-    members, own, view, index, which, is_send, origin, stamp, service, digest, size, base, crash, last
+    members, own, view, index, which, is_send, origin, site, stamp, service, digest, size, base, crash, last
 ) -> pa.Table:  # type: ignore[no-untyped-def]
     process = members[own]
     count = len(which)
@@ -111,7 +115,7 @@ def _table(
         "service": service[which],
         "order_view": np.full(count, name),
         "order_stamp": stamp[which],
-        "order_site": np.zeros(count, np.int32),
+        "order_site": site[which],
         "order_index": np.zeros(count, np.int32),
         "size": size[which].astype(np.int32),
         "digest": digest[which],

@@ -88,7 +88,8 @@ def judge(
         with shop.small(small):
             trace = trace.coalesce(1) if small else trace
             gaps = _gaps(trace)
-            return _judgement([find(build(trace, shop.keep), shop.keep)], gaps, shop, kept)
+            found = shop.keep("findings", find(build(trace, shop.keep), shop.keep))
+            return _judgement([found], gaps, shop, kept)
 
 
 def judge_screened(trace: DataFrame, screened: Screened, shop: Workshop, kept: int = VIOLATIONS_KEPT) -> Judgement:
@@ -98,7 +99,9 @@ def judge_screened(trace: DataFrame, screened: Screened, shop: Workshop, kept: i
     """
     gaps = [] if screened.is_whole else _gaps(trace)
     if screened.is_all:
-        return _judgement([screened.found], gaps, shop, kept)
+        # One row for each guarantee of each run.
+        with shop.small(True):
+            return _judgement([screened.found], gaps, shop, kept)
     found = [screened.found, _found_in(screened.left_of(trace), shop, "rest")]
     wrong = found[1].where(F.col("detail").isNotNull()).select("run").distinct()
     wrong = shop.keep("broken-runs", wrong.join(screened.partly, "run", "left_semi"))
@@ -126,8 +129,10 @@ def _gaps(trace: DataFrame) -> list[Gap]:
 
 
 def _judgement(found: list[DataFrame], gaps: list[Gap], shop: Workshop, kept: int) -> Judgement:
-    findings = shop.keep("findings", union(found))
-    return Judgement(verdicts_of(findings), _violations(findings, kept), gaps)
+    findings = found[0] if len(found) == 1 else shop.keep("findings", union(found))
+    verdicts = verdicts_of(findings)
+    is_broken = any(one.violations for one in verdicts)
+    return Judgement(verdicts, _violations(findings, kept) if is_broken else [], gaps)
 
 
 def find(tables: Tables, keep: Keep) -> DataFrame:

@@ -4,25 +4,22 @@ In:        a trace, and where to work.
 Out:       Screened: what is proven, findings on it, and what is left to look at.
 Not here:  what is a proof (checks/screen.py), what its findings count (checks/screened.py).
 
-Views and ends are few even in a large trace: what is concluded from them is worked out as in a small one. Of a run with
-bad views, they are left to the exact checks, which need them beside the messages: so they are counted once.
+Stays are few even in a large trace: what is concluded from them is worked out as in a small one. A plan costs more than
+the rows that it is for, so there are few, and each is kept for the next. Of a run with bad views, they are left to the
+exact checks, which need them beside the messages.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.checks import digests, links, screen, screened
-from covey.analysis.checks.cohorts import signals as check_signals
-from covey.analysis.checks.liveness import check as check_liveness
-from covey.analysis.checks.views import of_views as check_views
+from covey.analysis.checks.screen_stays import control, is_daemon, stays
 from covey.analysis.claims import CLAIMS
-from covey.analysis.findings import added_up, counted, union
-from covey.analysis.tables.build import ViewTables, build_views
+from covey.analysis.findings import added_up, counted
 from covey.analysis.workshop import ROWS_SMALL, Workshop
 
 
@@ -49,53 +46,68 @@ class Screened:
         return rest.join(F.broadcast(views), is_good, "left_anti")
 
 
+@dataclass(frozen=True)
+class Census:
+    """How many rows there are besides the messages of daemons."""
+
+    of_daemons: int
+    unclaimed: int
+    """Of these, without claims beside them."""
+    of_others: int
+
+
+def _census(trace: DataFrame) -> Census:
+    counts = (F.count_if(is_daemon()), F.count_if(is_daemon() & F.col(CLAIMS[0]).isNull()), F.count_if(~is_daemon()))
+    return Census(*control(trace).agg(*counts).collect()[0])
+
+
 def screened_runs(trace: DataFrame, shop: Workshop) -> Screened:
     trace = trace.withColumns({name: F.lit(None).cast("bigint") for name in CLAIMS if name not in trace.columns})
-    control = shop.keep("screen-control", screen.control(trace))
-    is_small = control.count() <= ROWS_SMALL
+    census = _census(trace)
+    is_small, is_claimed = census.of_daemons <= ROWS_SMALL, not census.unclaimed
     with shop.small(is_small):
-        control = control.coalesce(1) if is_small else control
-        views = build_views(
-            control.where(F.col("level") == "S"), lambda name, frame: shop.keep(f"screen-{name}", frame)
-        )
-        stays = shop.keep("screen-compared", screen.stays_to_compare(views.stays))
-        is_claimed = screen.unclaimed(control).isEmpty()
-    messages, sends = digests.narrow(trace), digests.sends(trace)
-    found = shop.keep("screen-digests", digests.digests(messages if is_claimed else links.found(messages), stays))
-    shared = shop.keep("screen-shared", screen.shared_places(stays, sends))
+        each_stay = shop.keep("screen-stays", stays(control(trace).where(is_daemon())))
+    messages = digests.narrow(trace)
+    found = digests.digests(messages if is_claimed else links.found(messages), each_stay)
+    found = shop.keep("screen-digests", found)
+    others = shop.keep("screen-others", screen.others(trace)) if census.of_others else None
     with shop.small(is_small):
-        seen = shop.keep("screen-seen", screen.located(digests.per_stay(found), stays))
-        histories = shop.keep("screen-histories", screen.histories(control, seen))
-        threads = shop.keep("screen-threads", screen.threads(found, stays))
-        vetoed = screen.vetoed(seen, threads, stays, control)
-        if is_claimed:
-            vetoed = vetoed.unionByName(screen.unlinked(histories, threads))
-        bad = screen.bad_views(seen, stays, views.lives, shared)
-        doubts = shop.keep("screen-doubts", vetoed.withColumn("view", F.lit(None).cast("string")).unionByName(bad))
-        vetoed = doubts.where(F.col("view").isNull())
-        runs = control.select("run").distinct().withColumn("run_id", F.xxhash64("run"))
-        proven = shop.keep("screen-proven", runs.join(doubts, "run_id", "left_anti"))
-        partly = runs.join(doubts, "run_id", "left_semi").join(vetoed, "run_id", "left_anti").select("run")
-        good = seen.join(vetoed, "run_id", "left_anti").join(doubts, ["run_id", "view"], "left_anti")
-        good = shop.keep("screen-good", good)
-    with ThreadPoolExecutor(1) as pool:
-        counting = pool.submit(shop.keep, "screen-sends", screened.by_sends(good, found, sends))
-        # To write these plans down takes as long, and needs no core of Spark's. Of other runs they are judged exactly.
-        of_proven = _only(views, proven)
-        of_views = [check_views(of_proven), check_liveness(of_proven), check_signals(of_proven)]
-        by_sends = counting.result()
+        seen = shop.keep("screen-seen", screen.seen(each_stay, digests.per_stay(found)))
+        doubts = shop.keep("screen-doubts", screen.doubts(seen, found, others, is_claimed))
+        kinds = _kinds(doubts)
+    if screen.OF_SITE in kinds:
+        doubts = doubts.union(
+            shop.keep("screen-shared", screen.shared_places(doubts, seen, digests.sends(trace)))
+        ).where(F.col("kind") != screen.OF_SITE)
+        kinds = _kinds(doubts)
     with shop.small(is_small):
-        every = runs.select("run_id").unionByName(seen.select("run_id"))
-        tested = counted(screened.premises(good, by_sends, views))
-        return Screened(
-            proven=proven.select("run"),
-            partly=partly,
-            good=good.join(partly, "run", "left_semi").select("run", "view").distinct(),
-            found=shop.keep("screen-found", added_up(union([tested, *of_views]))),
-            is_all=every.join(proven, "run_id", "left_anti").isEmpty(),
-            is_whole=screen.torn(histories).isEmpty(),
-        )
+        return _concluded(seen, digests.per_session(found), doubts, kinds, shop)
 
 
-def _only(views: ViewTables, runs: DataFrame) -> ViewTables:
-    return ViewTables(**{name: one.join(runs.select("run"), "run", "left_semi") for name, one in vars(views).items()})
+def _kinds(doubts: DataFrame) -> set[str]:
+    return {row["kind"] for row in doubts.select("kind").distinct().collect()}
+
+
+def _concluded(seen: DataFrame, sessions: DataFrame, doubts: DataFrame, kinds: set[str], shop: Workshop) -> Screened:
+    doubts = doubts.where(F.col("kind") != screen.OF_ROWS)
+    is_all = kinds <= {screen.OF_ROWS}
+    runs = seen.where(F.col("run").isNotNull()).select("run", "run_id").distinct()
+    good = seen.where(F.col("view").isNotNull())
+    if is_all:
+        good, proven, partly = good.withColumn("proven", F.lit(True)), runs, runs.limit(0)
+    else:
+        vetoed = doubts.where(F.col("kind") == screen.OF_RUN)
+        bad = doubts.where(F.col("kind") == screen.OF_VIEW)
+        proven = runs.join(doubts, "run_id", "left_anti")
+        partly = runs.join(doubts, "run_id", "left_semi").join(vetoed, "run_id", "left_anti")
+        good = good.join(vetoed, "run_id", "left_anti").join(bad, ["run_id", "view"], "left_anti")
+        marks = proven.select("run_id", F.lit(True).alias("proven"))
+        good = shop.keep("screen-good", good.join(marks, "run_id", "left").fillna(False, ["proven"]))
+    return Screened(
+        proven=proven.select("run"),
+        partly=partly.select("run"),
+        good=good.where(~F.col("proven")).select("run", "view").distinct(),
+        found=added_up(counted(screened.premises(good, sessions))),
+        is_all=is_all,
+        is_whole=screen.OF_ROWS not in kinds,
+    )

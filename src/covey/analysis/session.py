@@ -111,6 +111,8 @@ def _settings(is_local: bool, partitions: int | None, memory: str | None, brief:
         # The plans are long and their text is never shown.
         "spark.sql.debug.maxToStringFields": "8",
         "spark.sql.maxPlanStringLength": "1000",
+        # It pays where most rows have no partner in a join. Here all have one, and to look first takes as long.
+        "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
         # Thousands of messages are grouped into arrays; sorting them instead would take much longer.
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     }

@@ -31,6 +31,7 @@ from covey.analysis.tables.columns import (
     is_client,
     ordered,
     strength,
+    whole,
 )
 from covey.analysis.tables.traffic import ATTRIBUTES
 
@@ -195,6 +196,7 @@ def complete(tables: Tables) -> list[DataFrame]:
         first(F.col("after")).alias("after_any"),
         first(~F.col("after") & outside).alias("before_outside"),
         first(F.col("after") & outside).alias("after_outside"),
+        F.min(F.when(F.col("owed"), F.col("key"))).over(whole(scope)).alias("lowest"),
     )
     moves_along = F.coalesce(F.array_contains("movers", F.col("origin")), F.lit(False))
     rows = rows.where(F.col("owed")).withColumn("moves_along", moves_along)
@@ -202,17 +204,25 @@ def complete(tables: Tables) -> list[DataFrame]:
     limit_outside = F.when(outside, limit).otherwise(
         F.least("before_outside", F.when(F.col("moves_along"), F.col("after_outside")))
     )
-    return [_holes(rows, {"M5": limit, "M8": F.when(is_client(), limit_outside)}), overtaken(tables)]
+    # What is ordered, and has something before it in the order, puts M5 to the test; after the signal it need not.
+    above_some = here & ~F.col("after") & (F.col("key") > F.col("lowest"))
+    outsiders = F.when(is_client(), limit_outside)
+    limits = {"M5": (limit, above_some), "M8": (outsiders, outsiders.isNotNull())}
+    return [_holes(rows, limits), overtaken(tables)]
 
 
-def _holes(rows: DataFrame, limits: dict[str, Column]) -> DataFrame:
-    """`limits`: for each guarantee, what a message must not come after."""
-    each = [F.struct(F.lit(label).alias("label"), limit.alias("limit")) for label, limit in limits.items()]
-    rows = rows.withColumn("each", F.explode(F.array(*each))).withColumn("limit", F.col("each.limit"))
+def _holes(rows: DataFrame, limits: dict[str, tuple[Column, Column]]) -> DataFrame:
+    """`limits`: for each guarantee, what a message must not come after, and whether it is put to the test."""
+    each = [
+        F.struct(F.lit(label).alias("label"), limit.alias("limit"), tests.alias("tests"))
+        for label, (limit, tests) in limits.items()
+    ]
+    rows = rows.withColumn("each", F.explode(F.array(*each))).select("*", "each.limit", "each.tests")
+    late = F.col("index").isNull() | (F.col("index") > F.col("limit.at"))
     return weighed(
-        rows.where(F.col("limit").isNotNull()),
+        rows.where(F.col("limit").isNotNull() | F.col("tests")),
         {label: F.col("each.label") == label for label in limits},
-        F.col("index").isNull() | (F.col("index") > F.col("limit.at")),
+        F.col("limit").isNotNull() & late,
         [
             F.col("process"),
             " delivered ",
@@ -223,6 +233,7 @@ def _holes(rows: DataFrame, limits: dict[str, Column]) -> DataFrame:
             F.col("message"),
             ", ordered earlier",
         ],
+        premises=F.coalesce("tests", F.lit(False)),
         view="view",
         message="message",
         evidence=[("origin", F.col("send.index")), ("process", F.col("limit.at")), ("process", "index")],

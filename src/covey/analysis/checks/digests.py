@@ -21,6 +21,7 @@ from covey.analysis.tables.columns import CAUSAL, FIFO, RELIABLE, SAFE, UNRELIAB
 from covey.trace.record import SERVICES
 
 INDEX_BITS: Final = 60
+SERVICE_BITS: Final = 3
 COUNTED: Final = {"reliable": RELIABLE, "fifo": FIFO, "safe": SAFE}
 
 
@@ -39,9 +40,8 @@ def narrow(trace: DataFrame) -> DataFrame:
         F.xxhash64("sender").alias("session"),
         F.col("session_seq").alias("seq"),
     )
-    # The view is not part of the content: each row names its own, and its key is of that one. Nor is the id, which is
-    # session and sequence, or strange.
-    content = ("session", "key", "strength", "digest", "size", "seq", "count")
+    # The view is not part of the content: each row names its own, and its key is of that one.
+    content = ("message", "session", "key", "strength", "digest", "size", "seq", "count")
     return rows.select(
         *("run_id", "session", "index", "sent", "seq", "strength", "key", *CLAIMS),
         pid().alias("pid"),
@@ -57,12 +57,12 @@ def run_id() -> Column:
 
 
 def pid() -> Column:
-    return F.xxhash64("run_id", "process")
+    return F.xxhash64("run", "process")
 
 
 def place() -> Column:
     """A process in a view, by the hash of their names."""
-    return F.xxhash64("run_id", "process", "view")
+    return F.xxhash64(pid(), "view")
 
 
 def _key() -> Column:
@@ -81,13 +81,17 @@ def _is_loose() -> Column:
 
 
 def _strange() -> Column:
-    """What is not as it must be, whatever comes before. The id is made of session and sequence: so it is unique."""
+    """What is not as it must be, whatever comes before.
+
+    The id of what is sent is made of session and sequence: so it is unique. Of what is delivered it need not be asked:
+    if the same is delivered as was sent, that has the same ids.
+    """
     stamped_in = F.when(_is_loose(), F.coalesce("order_view", "view")).otherwise(F.col("order_view"))
     return (
         ~holds(stamped_in == F.col("view"))
         | (_is_loose() & ~holds(F.col("service") == SERVICES[UNRELIABLE]))
         | (~_is_loose() & F.col("key").isNull())
-        | ~holds(F.col("message") == F.concat("sender", F.lit("#"), "session_seq"))
+        | (F.col("sent") & ~holds(F.col("message") == F.concat("sender", F.lit("#"), "session_seq")))
         | ~holds(F.col("index").between(0, (1 << INDEX_BITS) - 1))
     )
 
@@ -109,12 +113,15 @@ def _may_overtake() -> Column:
 
 def digests(messages: DataFrame, stays: DataFrame) -> DataFrame:
     """One row for each process, view and session, on each side of the signal, for what was sent and what delivered."""
-    rows = messages.join(F.broadcast(stays.select("place", "signal")), "place", "left")
+    rows = messages.join(
+        F.broadcast(stays.where(F.col("place").isNotNull()).select("place", "signal")), "place", "left"
+    )
     late = holds(F.col("index") > F.col("signal")).alias("late")
     asking = F.when(F.col("sent") & (F.col("strength") >= CAUSAL), F.col("index"))
     tops = links.raised("claim_top", F.col("key")), links.raised("claim_ordered", links.ordered_key())
     return rows.groupBy("place", late, "session", "sent").agg(
         F.max("run_id").alias("run_id"),
+        F.max("pid").alias("pid"),
         F.count("*").alias("rows"),
         F.max(F.col("wrong") | _misplaced()).alias("wrong"),
         F.max("loose").alias("loose"),
@@ -126,11 +133,31 @@ def digests(messages: DataFrame, stays: DataFrame) -> DataFrame:
         F.max("key").alias("highest"),
         F.max(links.ordered_key()).alias("highest_ordered"),
         F.bit_xor(links.in_history(*tops)).alias("history"),
-        F.max(F.when(F.col("strength") == FIFO, F.col("seq"))).alias("last_fifo"),
+        *(F.max(F.when(F.col("sent"), value)).alias(name) for name, value in _last_of_sends().items()),
+        *(F.min(F.when(F.col("sent"), value)).alias(name) for name, value in _first_of_sends().items()),
         F.max(links.floor()).alias("floor"),
         F.bit_xor(links.in_thread(links.raised("claim_floor", links.floor()))).alias("thread"),
         _how_many(links.is_first()).alias("starts"),
     )
+
+
+def _last_of_sends() -> dict[str, Column]:
+    return {"last_fifo": F.when(F.col("strength") == FIFO, F.col("seq")), "last_site": _site()}
+
+
+def _first_of_sends() -> dict[str, Column]:
+    is_weak = (F.col("strength") < CAUSAL).cast("bigint")
+    return {
+        "first_ordered": F.when(F.col("strength") >= CAUSAL, F.col("seq")),
+        "first_site": _site(),
+        # Two in one number: the lowest place, and whether its message is weak; the first message, and its service.
+        "lowest": F.shiftleft("key", 1).bitwiseOR(is_weak),
+        "begins": F.shiftleft("seq", SERVICE_BITS).bitwiseOR(F.col("strength")),
+    }
+
+
+def _site() -> Column:
+    return F.col("key").bitwiseAND((1 << SITE_BITS) - 1)
 
 
 def _how_many(condition: Column) -> Column:
@@ -148,12 +175,13 @@ def per_stay(digests: DataFrame) -> DataFrame:
         "reliable": (got, F.col("reliable")),
         "fifo": (got, F.col("fifo")),
         "ordered": (got, F.col("rows") - F.col("reliable") - F.col("fifo")),
+        "ordered_late": (got & late, F.col("rows") - F.col("reliable") - F.col("fifo")),
         "safe": (got, F.col("safe")),
         "safe_late": (got & late, F.col("safe")),
     }
     ones = {"sent_one": sent, "got_one": got, "late_one": got & late}
     nothing = F.lit(0).cast("bigint")
-    return digests.groupBy("run_id", "place").agg(
+    return digests.groupBy("run_id", "pid", "place").agg(
         F.max("wrong").alias("wrong"),
         F.max("loose").alias("loose"),
         F.sum("rows").alias("rows"),
@@ -161,8 +189,9 @@ def per_stay(digests: DataFrame) -> DataFrame:
         F.max("last").alias("last"),
         *(F.sum(F.when(where, count).otherwise(nothing)).alias(name) for name, (where, count) in counts.items()),
         *(F.bit_xor(F.when(where, F.col("one")).otherwise(nothing)).alias(name) for name, where in ones.items()),
-        F.max(F.when(~late, F.col("highest_ordered"))).alias("top"),
-        F.max(F.when(late, F.col("highest_ordered"))).alias("top_late"),
+        F.min("lowest").alias("lowest"),
+        F.min("first_site").alias("first_site"),
+        F.max("last_site").alias("last_site"),
         F.max("highest").alias("highest"),
         F.max("highest_ordered").alias("highest_ordered"),
         F.bit_xor("history").alias("history"),
@@ -170,9 +199,18 @@ def per_stay(digests: DataFrame) -> DataFrame:
     )
 
 
+def per_session(digests: DataFrame) -> DataFrame:
+    """For each process, view and session in which it sent something: its first message, and how services were mixed."""
+    sent = digests.where("sent").groupBy("place", "session")
+    return sent.agg(
+        F.min("begins").alias("begins"),
+        F.coalesce(F.min("first_ordered") < F.max("last_fifo"), F.lit(False)).alias("mixed"),
+    )
+
+
 def sends(trace: DataFrame) -> DataFrame:
     """The sends alone; where they stand apart from the deliveries, no others are read."""
-    return narrow(trace.where(F.col("event") == "send")).select("place", "session", "seq", "strength", "key")
+    return narrow(trace.where(F.col("event") == "send")).select("place", "key")
 
 
 def holds(condition: Column) -> Column:

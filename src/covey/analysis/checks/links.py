@@ -40,6 +40,11 @@ def whole_history(rows: Column, top: Column, top_ordered: Column) -> Column:
     return start.bitwiseXOR(F.xxhash64(rows, top, top_ordered))
 
 
+def whole_count(rows: Column) -> Column:
+    """The same where nothing is claimed: only that each index is there once."""
+    return F.xxhash64(F.lit(0).cast("bigint")).bitwiseXOR(F.xxhash64(rows))
+
+
 def in_thread(floor: Column) -> Column:
     """What a message adds to the sum of its thread; given is the floor that it hands on."""
     claimed = F.when(is_first(), F.lit(0).cast("bigint")).otherwise(F.xxhash64("claim_last", "claim_floor"))

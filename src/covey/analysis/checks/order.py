@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from covey.analysis.findings import Text, union, weighed
 from covey.analysis.tables.build import Tables
-from covey.analysis.tables.columns import CAUSAL, FIFO, PROCESS, RELIABLE, before, is_client, until
+from covey.analysis.tables.columns import CAUSAL, FIFO, PROCESS, RELIABLE, before, is_client, until, whole
 
 SESSION = [*PROCESS, "sender"]
 
@@ -128,8 +128,17 @@ def mixing(shares: DataFrame) -> DataFrame:
     """M7."""
     rows = shares.where(F.col("order_view").isNotNull())
     mark = F.col("index").isNotNull() & (F.col("strength") == FIFO)
-    later = before([*SESSION, "order_view"], F.col("seq").desc(), F.col("message").desc())
-    rows = rows.withColumn("later", F.min(F.when(mark, F.struct("index", "message"))).over(later))
-    required = rows.where((F.col("strength") >= CAUSAL) & F.col("later").isNotNull())
+    scope = [*SESSION, "order_view"]
+    later = before(scope, F.col("seq").desc(), F.col("message").desc())
+    is_ordered = F.col("strength") >= CAUSAL
+    rows = rows.withColumns(
+        {
+            "later": F.min(F.when(mark, F.struct("index", "message"))).over(later),
+            "first_ordered": F.min(F.when(is_ordered, F.struct("seq", "message"))).over(whole(scope)),
+        }
+    )
+    required = rows.where(is_ordered & F.col("later").isNotNull())
     wrong = F.col("index").isNull() | (F.col("index") > F.col("later.index"))
-    return _report(required, "M7", wrong, " without, before it, ")
+    # A session is counted once in each view.
+    is_first = F.struct("seq", "message") == F.col("first_ordered")
+    return _report(required, "M7", wrong, " without, before it, ", is_first)

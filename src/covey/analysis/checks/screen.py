@@ -1,13 +1,14 @@
 """The cheap way first: views of daemons in which nothing can be wrong are recognised in one pass over messages.
 
-In:        a trace, and the stays of its daemons.
-Out:       the runs of which nothing is proven as far as messages go; of the others, the views that are not; and what
-           was seen in each stay.
-Not here:  the pass (digests.py); views and rest (views.py, liveness.py), which are small and are always judged exactly;
-           how often each promise was put to the test (screened.py).
+In:        the stays of daemons, and what was sent and delivered in them.
+Out:       what was seen in each stay; and doubts: the runs of which nothing is proven, of the others the views of which
+           it is not proven that their messages are as they must be, and the runs of which it is not that their views
+           are; and where rows may be missing.
+Not here:  the pass (digests.py); stays (screen_stays.py); how often each promise was put to the test (screened.py).
 
 Every condition is sufficient, none is necessary. Of a run these must hold, or it is vetoed: judged exactly as a whole.
-  1  each row names the view that its process is in (S1), and is stamped there; its id is its session and sequence
+  1  each row names the view that its process is in (S1), and is stamped there; the id of what is sent is its session
+     and sequence
   2  at each process, a delivery stands above all causal or stronger ones before it, and a send above everything before
      it (M4, M5; no circle for S7)
   3  in each session, which is sent from one process, the sequence grows and with it, by 2, the stamps; and no message
@@ -16,9 +17,13 @@ Every condition is sufficient, none is necessary. Of a run these must hold, or i
 A view of such a run is good if these hold too; of the others, the bad ones, the messages are judged exactly.
   4  everybody has delivered exactly what was sent in it, with the same content, and the same of it after the signal:
      equal counts and equal sums of hashes (S6 to S13, M2, M6; nothing is missing for M3 to M7); nothing is unreliable
-  5  no view up to it has a later life of a member (S10); who is a member and at rest has been in it (M6, S13)
-  6  no two of its messages have the same place in the order (M5)
-A run is proven if all its views are good; partly proven if only some are.
+  5  no view up to it has a later life of a member (S10); all its members have installed it, alike (M6, S13)
+  6  no two of its messages have the same place in the order (M5): by 2 no two of one sender, and senders have
+     different sites; where they do not, it is looked up
+And of the views of a run, or they are judged exactly, which takes no messages:
+  7  no stay is odd (S1 to S3, S5, S11, S14, S15); all who installed a view say the same of it (S4); where somebody ends
+     in a view, connected to its members, they all do (S14)
+A run is proven if all its views are good and 7 holds; partly proven if only some are, or 7 does not.
 
 Why nothing is missed in a run that is partly proven: a breach concerns one message, or several of one view, or the
 order of messages of different views. The last kind is excluded by 2 and 3, of which unreliable messages need only that
@@ -47,206 +52,174 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.checks import links
-from covey.analysis.checks.digests import holds, pid, place, run_id
-from covey.analysis.claims import MESSAGES, NONE
-from covey.analysis.tables.columns import life_name, life_number, ordered
+from covey.analysis.checks.digests import holds, run_id
+from covey.analysis.checks.screen_stays import is_daemon
+from covey.analysis.claims import NONE
+from covey.analysis.tables.columns import life_name, life_number, ordered, whole
 
-# What the small rest of a trace, its views and ends, is read for.
-CONTROL: Final = (
-    "run",
-    "level",
-    "process",
-    "index",
-    "event",
-    "name",
-    "daemon",
-    "group",
-    "view",
-    "view_new",
-    "view_rank",
-    "members",
-    "transitional",
-    "cause",
-    "detail",
-    "service",
-    "order_view",
-    "order_stamp",
-    "order_site",
-    "order_index",
-    "claim_top",
-    "claim_ordered",
+OF_RUN, OF_VIEW, OF_VIEWS, OF_SITE, OF_ROWS = "run", "view", "views", "site", "rows"
+"""Kinds of doubts: on all of a run; on the messages of a view; on the views of a run; on the places that daemons of one
+site gave to messages, if several did; and on whether rows are missing."""
+COUNTS: Final = (
+    *("sent", "sent_reliable", "got", "late", "reliable", "fifo", "ordered", "ordered_late", "safe", "safe_late"),
+    *("sent_one", "got_one", "late_one"),
 )
 
 
-def control(trace: DataFrame) -> DataFrame:
-    """All rows but the messages of daemons. Written so that row groups with nothing else are passed over."""
-    level, event = F.col("level"), F.col("event")
-    is_other = (level != "S") | level.isNull() | event.isNull() | ~event.isin(*MESSAGES)
-    return trace.where(is_other).select(*CONTROL)
-
-
-def unclaimed(control: DataFrame) -> DataFrame:
-    """Rows of daemons beside which nobody wrote down what they come after."""
-    return control.where((F.col("level") == "S") & F.col("claim_top").isNull())
-
-
-def histories(control: DataFrame, located: DataFrame) -> DataFrame:
-    """Of each process at each level, messages or not: how many rows it has, with which indexes, and their links."""
-    named = control.withColumn("run_id", run_id()).withColumn("pid", pid())
-    unordered = F.lit(None).cast("bigint")
-    kept = ("run_id", "pid", "level", "rows", "first", "last", "told", "history", "highest", "highest_ordered")
-    own = named.select(
-        *("run_id", "pid", "level"),
-        F.lit(1).cast("bigint").alias("rows"),
-        F.col("index").alias("first"),
-        F.col("index").alias("last"),
-        (F.col("event") == "gap").alias("told"),
-        links.in_history(F.col("claim_top"), F.col("claim_ordered")).alias("history"),
-        unordered.alias("highest"),
-        unordered.alias("highest_ordered"),
+def others(trace: DataFrame) -> DataFrame:
+    """Of each process that is no daemon: how many rows it has, with which indexes."""
+    rows = trace.where(~is_daemon())
+    index = F.xxhash64("index").bitwiseXOR(F.xxhash64(F.col("index") + 1))
+    named = rows.groupBy("run", "level", "process").agg(
+        F.count("*").alias("rows"), F.bit_xor(index).alias("history"), F.max(F.col("event") == "gap").alias("told")
     )
-    messages = located.withColumns({"level": F.lit("S"), "told": F.lit(False)}).select(*kept)
-    return (
-        own.unionByName(messages)
-        .groupBy("run_id", "pid", "level")
-        .agg(
-            F.sum("rows").alias("rows"),
-            F.min("first").alias("first"),
-            F.max("last").alias("last"),
-            F.max("told").alias("told"),
-            F.bit_xor("history").alias("history"),
-            F.coalesce(F.max("highest"), F.lit(NONE)).alias("highest"),
-            F.coalesce(F.max("highest_ordered"), F.lit(NONE)).alias("highest_ordered"),
-        )
+    return named.withColumn("run_id", run_id())
+
+
+def seen(stays: DataFrame, per_stay: DataFrame) -> DataFrame:
+    """Each stay with what was seen in it; `alien` also where that is not in the stay, or in none."""
+    messages = per_stay.select(
+        *("place", *COUNTS, "loose", "wrong", "first_asking"),
+        *("highest", "highest_ordered", "lowest", "first_site", "last_site"),
+        *(F.col(name).alias(f"of_{name}") for name in ("run_id", "pid", "rows", "first", "last", "history")),
     )
-
-
-def torn(histories: DataFrame) -> DataFrame:
-    """Where rows may be missing: processes whose indexes do not run from 0 on, one by one, or that say so."""
-    return histories.where(~_is_full() | F.col("told"))
-
-
-def _is_full() -> Column:
-    return (F.col("first") == 0) & (F.col("last") + 1 == F.col("rows"))
-
-
-def stays_to_compare(stays: DataFrame) -> DataFrame:
-    """Level S: each stay as the rows name it."""
-    of_daemons = stays.where(F.col("level") == "S").withColumn("run_id", run_id()).withColumn("pid", pid())
-    movers = F.col("next.transitional").alias("movers")
-    return of_daemons.select(
-        "run",
-        "process",
-        "view",
-        "rank",
-        "run_id",
-        "pid",
-        place().alias("place"),
-        F.xxhash64("run_id", "view").alias("view_id"),
-        "stay",
-        "end",
-        "signal",
-        "members",
-        movers,
-        "is_last",
-        "witness",
+    rows = stays.join(messages, "place", "full")
+    is_there = F.col("of_rows").isNull() | (
+        (F.col("of_first") > F.col("stay")) & (F.col("end").isNull() | (F.col("of_last") < F.col("end")))
     )
+    is_right = is_there & ~F.col("alien") & ~F.coalesce("wrong", F.lit(False))
+    in_view = whole(["run_id", "view"])
+    rows = rows.withColumns(
+        {
+            "run_id": F.coalesce("run_id", "of_run_id"),
+            "pid": F.coalesce("pid", "of_pid"),
+            "alien": ~holds(is_right),
+            "odd": F.coalesce("odd", F.lit(True)),
+            "loose": F.coalesce("loose", F.lit(False)),
+            "told": F.coalesce("told", F.lit(False)),
+            "rows": F.coalesce("rows", F.lit(0)) + F.coalesce("of_rows", F.lit(0)),
+            "history": F.coalesce("history", F.lit(0)).bitwiseXOR(F.coalesce("of_history", F.lit(0))),
+            "first": F.col("of_first"),
+            "stays": F.count("*").over(in_view),
+            "heads": F.col("process") == F.min("process").over(in_view),
+            "lowest": F.min("lowest").over(in_view),
+            "low": F.least("first", "of_first"),
+            "high": F.greatest("last", "of_last"),
+        }
+        | {name: F.coalesce(name, F.lit(0)) for name in COUNTS}
+    )
+    return rows.drop("of_run_id", "of_pid", "of_rows", "of_first", "of_last", "of_history", "wrong", "last")
 
 
-def located(per_stay: DataFrame, stays: DataFrame) -> DataFrame:
-    """What was seen, with the stay that it belongs to; `wrong` also where it is in none."""
-    rows = per_stay.join(stays.drop("run_id"), "place", "left")
-    inside = (F.col("first") > F.col("stay")) & (F.col("end").isNull() | (F.col("last") < F.col("end")))
-    return rows.withColumn("wrong", F.col("wrong") | ~holds(inside))
-
-
-def vetoed(located: DataFrame, threads: DataFrame, stays: DataFrame, control: DataFrame) -> DataFrame:
-    """The runs, by their hashes, of which nothing is proven, even if each row comes after what it claims."""
-    senders = threads.where("sent").groupBy("run_id", "session").agg(F.count("*").alias("processes"))
-    doubts = [
-        located.where("wrong"),
-        senders.where(F.col("processes") > 1),
-        # Ranks keep what follows from a message within its view.
-        stays.where(F.col("rank").isNull()),
-        control.where(F.col("level") != "S").withColumn("run_id", run_id()),
+def doubts(seen: DataFrame, digests: DataFrame, others: DataFrame | None, is_claimed: bool) -> DataFrame:
+    """`run_id`, `view` and what kind of doubt it is."""
+    views = _views(seen)
+    of_view = {OF_RUN: F.col("alien"), OF_VIEWS: F.col("odd"), OF_VIEW: F.col("bad"), OF_SITE: F.col("crowded")}
+    found = [
+        _each(views, of_view),
+        _each(_views_of_earlier_lives(views), {OF_VIEW: F.lit(True)}),
+        _each(_threads(digests), {OF_RUN: ~holds(_has_one_origin() & (F.lit(not is_claimed) | _is_line()))}),
+        _each(_histories(seen, is_claimed), {OF_RUN: F.col("broken"), OF_ROWS: F.col("torn")}),
     ]
-    return reduce(DataFrame.unionByName, (one.select("run_id") for one in doubts)).distinct()
+    if others is not None:
+        is_torn = F.col("told") | ~holds(F.col("history") == links.whole_count(F.col("rows")))
+        found.append(_each(others, {OF_RUN: F.lit(True), OF_ROWS: is_torn}))
+    return reduce(DataFrame.union, found).distinct()
 
 
-def bad_views(located: DataFrame, stays: DataFrame, lives: DataFrame, shared: DataFrame) -> DataFrame:
-    """The views, with the hashes of their runs, in which the messages must be looked at one by one."""
-    strange = _strange_views(stays, lives).unionByName(shared)
-    # Where there are no messages, there is nothing to look at.
-    strange = located.select("run_id", "run", "view").distinct().join(strange, ["run", "view"], "left_semi")
-    columns = ("run_id", "view")
-    return _unequal_views(located, stays).select(*columns).unionByName(strange.select(*columns)).distinct()
+def shared_places(doubts: DataFrame, seen: DataFrame, sends: DataFrame) -> DataFrame:
+    """Which of the views that are in doubt for their sites have two messages at one place."""
+    crowded = doubts.where(F.col("kind") == OF_SITE).select("run_id", "view")
+    places = seen.select("place", "run_id", "view").join(crowded, ["run_id", "view"], "left_semi")
+    rows = sends.where(F.col("key").isNotNull()).join(F.broadcast(places), "place")
+    shared = rows.groupBy("run_id", "view", "key").agg(F.count("*").alias("messages")).where(F.col("messages") > 1)
+    return _each(shared, {OF_VIEW: F.lit(True)}).distinct()
 
 
-def shared_places(stays: DataFrame, sends: DataFrame) -> DataFrame:
-    """Views with two messages at one place of the order (condition 6): if they are reliable, nothing else tells."""
-    views = stays.select("run", "view", "view_id").distinct()
-    rows = sends.where(F.col("key").isNotNull()).join(F.broadcast(stays.select("place", "view_id")), "place")
-    shared = rows.groupBy("view_id", "key").agg(F.count("*").alias("messages")).where(F.col("messages") > 1)
-    return views.join(shared, "view_id", "left_semi").select("run", "view")
+def _each(rows: DataFrame, kinds: dict[str, Column]) -> DataFrame:
+    """One row for each condition that holds."""
+    which = F.array_compact(F.array(*(F.when(condition, F.lit(kind)) for kind, condition in kinds.items())))
+    view = F.col("view") if "view" in rows.columns else F.lit(None).cast("string").alias("view")
+    return rows.select("run_id", view, F.explode(which).alias("kind"))
 
 
-def threads(digests: DataFrame, stays: DataFrame) -> DataFrame:
-    """What each process sent in each session, or delivered of it: their links. What is in no stay is not asked."""
-    rows = digests.join(F.broadcast(stays.select("place", "pid")), "place")
-    return rows.groupBy("run_id", "pid", "session", "sent").agg(
+def _views(seen: DataFrame) -> DataFrame:
+    """Each view, with what its members disagree about."""
+    names = ("got", "got_one", "late", "late_one", "installed")
+    views = seen.groupBy("run_id", "view").agg(
+        F.max("alien").alias("alien"),
+        F.max("odd").alias("odd"),
+        F.max("loose").alias("loose"),
+        F.count("*").alias("stays"),
+        F.count_if("is_final").alias("final"),
+        F.sum("sent").alias("sent"),
+        F.bit_xor("sent_one").alias("sent_one"),
+        F.max("members").alias("members"),
+        F.max("rank").alias("rank"),
+        F.count("first_site").alias("senders"),
+        F.size(F.collect_set("first_site")).alias("sites"),
+        F.max(F.col("first_site") != F.col("last_site")).alias("moved"),
+        *(F.min(name).alias(f"min_{name}") for name in names),
+        *(F.max(name).alias(f"max_{name}") for name in names),
+    )
+    differs = {name: F.col(f"min_{name}") != F.col(f"max_{name}") for name in names}
+    unlike = reduce(or_, (F.col(f"min_got{part}") != F.col(f"sent{part}") for part in ("", "_one")))
+    is_partial = F.col("stays") != F.size("members")
+    is_odd = F.col("odd") | differs["installed"] | ((F.col("final") > 0) & (F.col("final") != F.size("members")))
+    is_bad = F.col("loose") | unlike | is_partial | reduce(or_, differs.values())
+    in_view = F.col("view").isNotNull()
+    return views.select(
+        *("run_id", "view", "alien", "members", "rank"),
+        F.when(in_view, ~holds(~is_odd)).otherwise(F.col("odd")).alias("odd"),
+        (in_view & ~holds(~is_bad) & (F.col("max_got") + F.col("sent") > 0)).alias("bad"),
+        (in_view & holds(F.col("moved") | (F.col("sites") < F.col("senders")))).alias("crowded"),
+    )
+
+
+def _views_of_earlier_lives(views: DataFrame) -> DataFrame:
+    """Views with a member of which they, or a view that is not above them, have a later life (S10)."""
+    members = views.select("run_id", "view", "rank", F.explode("members").alias("member"))
+    lives = members.withColumns({"life": life_name(F.col("member")), "number": life_number(F.col("member"))})
+    # All of one rank see one another.
+    latest = F.max("number").over(ordered(["run_id", "life"], "rank"))
+    return lives.withColumn("latest", latest).where(F.col("number") < F.col("latest"))
+
+
+def _threads(digests: DataFrame) -> DataFrame:
+    """What each process sent in each session, or delivered of it: their links; and who sent in the session."""
+    threads = digests.groupBy("run_id", "pid", "session", "sent").agg(
         F.sum("starts").alias("starts"),
         F.bit_xor("thread").alias("thread"),
         F.max("last").alias("last"),
         F.coalesce(F.max("floor"), F.lit(NONE)).alias("floor"),
     )
+    session, origin = whole(["run_id", "session"]), F.when(F.col("sent"), F.col("pid"))
+    return threads.withColumns({"origin": F.min(origin).over(session), "other": F.max(origin).over(session)})
 
 
-def unlinked(histories: DataFrame, threads: DataFrame) -> DataFrame:
-    """The runs, by their hashes, in which it is not proven that rows come after what they claim (links.py)."""
-    whole = links.whole_history(F.col("rows"), F.col("highest"), F.col("highest_ordered"))
-    is_chain = _is_full() & (F.col("history") == whole)
-    line = links.whole_thread(F.col("last"), F.col("floor"))
-    is_line = (F.col("starts") == 1) & (F.col("thread") == line)
-    broken = histories.where((F.col("level") == "S") & ~holds(is_chain)).select("run_id")
-    return broken.unionByName(threads.where(~holds(is_line)).select("run_id"))
+def _has_one_origin() -> Column:
+    return F.col("origin").isNull() | (F.col("origin") == F.col("other"))
 
 
-def _unequal_views(located: DataFrame, stays: DataFrame) -> DataFrame:
-    """Views whose members differ from one another, or from what was sent in it (condition 4)."""
-    here = stays.groupBy("run", "view").agg(F.count("*").alias("stays"))
-    names = ("got", "got_one", "late", "late_one")
-    views = located.groupBy("run_id", "run", "view").agg(
-        F.max("loose").alias("loose"),
-        F.count("*").alias("active"),
-        F.sum("sent").alias("sent"),
-        F.bit_xor("sent_one").alias("sent_one"),
-        *(F.min(name).alias(f"min_{name}") for name in names),
-        *(F.max(name).alias(f"max_{name}") for name in names),
+def _is_line() -> Column:
+    return (F.col("starts") == 1) & (F.col("thread") == links.whole_thread(F.col("last"), F.col("floor")))
+
+
+def _histories(seen: DataFrame, is_claimed: bool) -> DataFrame:
+    """Of each daemon: whether its rows are there, each once, and come after what they claim (links.py)."""
+    histories = seen.groupBy("run_id", "pid").agg(
+        F.sum("rows").alias("rows"),
+        F.min("low").alias("low"),
+        F.max("high").alias("high"),
+        F.max("told").alias("told"),
+        F.bit_xor("history").alias("history"),
+        F.coalesce(F.max("highest"), F.lit(NONE)).alias("highest"),
+        F.coalesce(F.max("highest_ordered"), F.lit(NONE)).alias("highest_ordered"),
     )
-    views = views.join(here, ["run", "view"], "left")
-    differ = reduce(or_, (F.col(f"min_{name}") != F.col(f"max_{name}") for name in names))
-    unlike = reduce(or_, (F.col(f"min_got{part}") != F.col(f"sent{part}") for part in ("", "_one")))
-    missing = F.col("stays").isNull() | (F.col("active") != F.col("stays"))
-    return views.where(F.col("loose") | differ | unlike | missing)
-
-
-def _strange_views(stays: DataFrame, lives: DataFrame) -> DataFrame:
-    """Views that a member at rest was never in, or of an earlier life, or not the same to all (condition 5)."""
-    nobody = F.array().cast("array<string>")
-    promised = F.explode(F.array_union("members", F.coalesce("movers", nobody))).alias("process")
-    members = stays.select("run", "view", promised).distinct()
-    absent = members.join(lives.where("witness").select("run", "process"), ["run", "process"], "left_semi")
-    absent = absent.join(stays.select("run", "view", "process"), ["run", "view", "process"], "left_anti")
-    again = stays.groupBy("run", "process", "view").count().where(F.col("count") > 1)
-    uneven = stays.groupBy("run", "view").agg(F.min("rank").alias("low"), F.max("rank").alias("high"))
-    found = [absent, again, uneven.where(F.col("low") != F.col("high")), _views_of_earlier_lives(stays)]
-    return reduce(DataFrame.unionByName, (one.select("run", "view") for one in found))
-
-
-def _views_of_earlier_lives(stays: DataFrame) -> DataFrame:
-    """Views with a member of which they, or a view that is not above them, have a later life (S10)."""
-    members = stays.select("run", "view", "rank", F.explode("members").alias("member")).distinct()
-    lives = members.withColumns({"life": life_name(F.col("member")), "number": life_number(F.col("member"))})
-    # All of one rank see one another.
-    latest = F.max("number").over(ordered(["run", "life"], "rank"))
-    return lives.withColumn("latest", latest).where(F.col("number") < F.col("latest"))
+    told, is_there = F.col("told"), (F.col("low") == 0) & (F.col("high") + 1 == F.col("rows"))
+    chain = links.whole_history(F.col("rows"), F.col("highest"), F.col("highest_ordered"))
+    broken = ~holds(is_there & (F.col("history") == chain))
+    if not is_claimed:
+        # Then one row that is there twice would hide another that is not there at all: who doubts it has to look.
+        broken, told = F.lit(False), F.lit(True)
+    return histories.select("run_id", broken.alias("broken"), (told | broken).alias("torn"))
