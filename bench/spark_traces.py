@@ -3,8 +3,9 @@
     python bench/spark_traces.py DIR --rows 1000000 [--members 16] [--sites 16] [--rows-a-view 75000] [--crash]
 
 One run; all members are in every view; each message is delivered by all. Services: 70 % agreed, 10 % each of reliable,
-fifo and safe. Reliable and fifo messages come early at some members. One Parquet file a member, as the trace store
-writes it. `--rows` counts delivery rows. With fewer sites than members, places in the order are to be looked up.
+fifo and safe. Reliable and fifo messages come early at some members, and the last few of a view after the signal. One
+Parquet file a member, as the trace store writes it. `--rows` counts delivery rows. With fewer sites than members,
+places in the order are to be looked up.
 
 With --crash the last member crashes in the middle of the middle view. What it would have sent from there on does not
 exist, and the later views are without it.
@@ -69,16 +70,25 @@ def one_view(
     # Own sends stand right before the delivery that the order gives them.
     when = moments(number, service, own)
     mine = np.flatnonzero(origin == own)
-    times = np.concatenate([when, when[mine] - 2.9])
+    signal = signal_time(service)
+    times = np.concatenate([when, np.minimum(when[mine] - 2.9, signal - 0.1)])
     order = np.argsort(times, kind="stable")
     if crash is not None and view >= crash:
         order = order[_is_there(number, service, origin, len(members) - 1, own, view == crash, times)[order]]
+    early = int((times[order] < signal).sum())
     which = np.concatenate([number, mine])[order]
     is_send = np.concatenate([np.zeros(messages, bool), np.ones(len(mine), bool)])[order]
     site = (origin % sites).astype(np.int32)
     return _table(
-        members, own, view, index, which, is_send, origin, site, stamp, service, digest, size, base, crash, last
+        members, own, view, index, which, is_send, origin, site, stamp, service, digest, size, base, crash, last, early
     )
+
+
+def signal_time(service: np.ndarray) -> float:
+    """Before the last messages of a view, where nothing comes early: so it is between the same ones at all members."""
+    ordered = np.isin(service, ["agreed", "safe"])
+    apart = np.flatnonzero(ordered[:-2] & ordered[1:-1] & ordered[2:])
+    return float(apart[apart < len(service) - 20][-1]) * 4.0 + 2.0
 
 
 def _is_there(number, service, origin, gone, own, is_crash, times) -> np.ndarray:  # type: ignore[no-untyped-def]
@@ -98,7 +108,7 @@ def moments(number: np.ndarray, service: np.ndarray, own: int) -> np.ndarray:
 
 
 def _table(
-    members, own, view, index, which, is_send, origin, site, stamp, service, digest, size, base, crash, last
+    members, own, view, index, which, is_send, origin, site, stamp, service, digest, size, base, crash, last, early
 ) -> pa.Table:  # type: ignore[no-untyped-def]
     process = members[own]
     count = len(which)
@@ -131,15 +141,18 @@ def _table(
         "transitional": present if view else [process],
         "cause": "merge",
     }
-    tail = [{"event": "calm", "members": present}, {"event": "end"}] if last else []
-    if is_crash and own == len(members) - 1:
-        tail = [{"event": "crash"}]
-    return _assembled(process, index, head, columns, tail)
+    ends = {early: [{"event": "transitional", "view": name}], count: []}
+    if last:
+        ends = {count: [{"event": "calm", "members": present}, {"event": "end"}]}
+    elif is_crash and own == len(members) - 1:
+        ends = {count: [{"event": "crash"}]}
+    return _assembled(process, index, head, columns, ends)
 
 
-def _assembled(process, index, head, columns, tail) -> pa.Table:  # type: ignore[no-untyped-def]
+def _assembled(process, index, head, columns, ends) -> pa.Table:  # type: ignore[no-untyped-def]
+    """`ends`: other rows, by how many messages are before them."""
     rows = len(columns["event"])
-    total = 1 + rows + len(tail)
+    total = 1 + rows + sum(map(len, ends.values()))
     fixed = {"schema": 1, "run": "bench", "level": "S", "process": process, "name": process[:-2], "daemon": process}
     arrays = []
     for field in LOGICAL_SCHEMA:
@@ -154,8 +167,12 @@ def _assembled(process, index, head, columns, tail) -> pa.Table:  # type: ignore
                 if field.name in columns
                 else pa.array([empty] * rows, type=field.type)
             )
-            ends = [pa.array([one.get(field.name, empty)], type=field.type) for one in (head, *tail)]
-            arrays.append(pa.concat_arrays([ends[0], middle, *ends[1:]]))
+            parts, start = [pa.array([head.get(field.name, empty)], type=field.type)], 0
+            for stop, others in ends.items():
+                parts.append(middle.slice(start, stop - start))
+                parts.extend(pa.array([one.get(field.name, empty)], type=field.type) for one in others)
+                start = stop
+            arrays.append(pa.concat_arrays(parts))
     return pa.Table.from_arrays(arrays, schema=LOGICAL_SCHEMA)
 
 

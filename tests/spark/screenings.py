@@ -61,7 +61,7 @@ def _forged(trace: DataFrame, run: str) -> DataFrame:
 
 def _screened(trace: DataFrame, *, judged: bool) -> Screening:
     with workshop(trace.sparkSession, None, progress=lambda _: None) as shop:
-        screened = screened_runs(trace, shop)
+        screened = screened_runs(trace, trace.count(), shop)
         return Screening(
             {row["run"] for row in screened.proven.collect()},
             {row["run"] for row in screened.partly.collect()},

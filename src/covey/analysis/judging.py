@@ -83,7 +83,7 @@ def judge(
     rows = trace.count()
     with workshop(spark, work, progress=progress) as shop:
         if rows >= ROWS_SCREENED:
-            return judge_screened(trace, screened_runs(trace, shop), shop, kept)
+            return judge_screened(trace, screened_runs(trace, rows, shop), shop, kept)
         small = rows <= ROWS_SMALL
         with shop.small(small):
             trace = trace.coalesce(1) if small else trace

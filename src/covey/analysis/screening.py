@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.checks import digests, links, screen, screened
-from covey.analysis.checks.screen_stays import control, is_daemon, stays
+from covey.analysis.checks.screen_stays import control, stays
 from covey.analysis.claims import CLAIMS
-from covey.analysis.findings import added_up, counted
+from covey.analysis.findings import added_up, counted, union
 from covey.analysis.workshop import ROWS_SMALL, Workshop
 
 
@@ -46,39 +46,28 @@ class Screened:
         return rest.join(F.broadcast(views), is_good, "left_anti")
 
 
-@dataclass(frozen=True)
-class Census:
-    """How many rows there are besides the messages of daemons."""
-
-    of_daemons: int
-    unclaimed: int
-    """Of these, without claims beside them."""
-    of_others: int
-
-
-def _census(trace: DataFrame) -> Census:
-    counts = (F.count_if(is_daemon()), F.count_if(is_daemon() & F.col(CLAIMS[0]).isNull()), F.count_if(~is_daemon()))
-    return Census(*control(trace).agg(*counts).collect()[0])
-
-
-def screened_runs(trace: DataFrame, shop: Workshop) -> Screened:
+def screened_runs(trace: DataFrame, rows: int, shop: Workshop) -> Screened:
     trace = trace.withColumns({name: F.lit(None).cast("bigint") for name in CLAIMS if name not in trace.columns})
-    census = _census(trace)
-    is_small, is_claimed = census.of_daemons <= ROWS_SMALL, not census.unclaimed
-    with shop.small(is_small):
-        each_stay = shop.keep("screen-stays", stays(control(trace).where(is_daemon())))
+    with shop.small(True):
+        each_stay = shop.keep("screen-stays", stays(control(trace)))
+        control_rows, unclaimed = each_stay.agg(F.sum("rows"), F.sum("unclaimed")).collect()[0]
+    is_small, is_claimed = (control_rows or 0) <= ROWS_SMALL, not unclaimed
     messages = digests.narrow(trace)
     found = digests.digests(messages if is_claimed else links.found(messages), each_stay)
-    found = shop.keep("screen-digests", found)
-    others = shop.keep("screen-others", screen.others(trace)) if census.of_others else None
+    found = shop.keep_few("screen-digests", found) if is_small else shop.keep("screen-digests", found)
     with shop.small(is_small):
         seen = shop.keep("screen-seen", screen.seen(each_stay, digests.per_stay(found)))
-        doubts = shop.keep("screen-doubts", screen.doubts(seen, found, others, is_claimed))
+        doubts = shop.keep("screen-doubts", screen.doubts(seen, found, is_claimed))
+        (rows_of_daemons,) = seen.agg(F.sum("rows")).collect()[0]
         kinds = _kinds(doubts)
+    more = {}
+    if rows_of_daemons != rows:
+        more["screen-others"] = screen.others(trace)
     if screen.OF_SITE in kinds:
-        doubts = doubts.union(
-            shop.keep("screen-shared", screen.shared_places(doubts, seen, digests.sends(trace)))
-        ).where(F.col("kind") != screen.OF_SITE)
+        more["screen-shared"] = screen.shared_places(doubts, seen, digests.sends(trace))
+    if more:
+        looked_up = [shop.keep_few(name, table) for name, table in more.items()]
+        doubts = union([doubts.where(F.col("kind") != screen.OF_SITE), *looked_up])
         kinds = _kinds(doubts)
     with shop.small(is_small):
         return _concluded(seen, digests.per_session(found), doubts, kinds, shop)

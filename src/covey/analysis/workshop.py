@@ -91,6 +91,11 @@ class Workshop:
         self._progress = progress
         self._is_small = False
 
+    def keep_few(self, name: str, frame: DataFrame) -> DataFrame:
+        """The same for a table that is small, though what it is made from is not."""
+        self._progress(name)
+        return frame.localCheckpoint()
+
     def keep(self, name: str, frame: DataFrame) -> DataFrame:
         self._progress(name)
         if self._is_small:

@@ -53,7 +53,6 @@ from pyspark.sql import functions as F
 
 from covey.analysis.checks import links
 from covey.analysis.checks.digests import holds, run_id
-from covey.analysis.checks.screen_stays import is_daemon
 from covey.analysis.claims import NONE
 from covey.analysis.tables.columns import life_name, life_number, ordered, whole
 
@@ -67,13 +66,14 @@ COUNTS: Final = (
 
 
 def others(trace: DataFrame) -> DataFrame:
-    """Of each process that is no daemon: how many rows it has, with which indexes."""
-    rows = trace.where(~is_daemon())
+    """Doubts on the runs in which not only daemons have rows."""
+    rows = trace.where(~holds(F.col("level") == "S"))
     index = F.xxhash64("index").bitwiseXOR(F.xxhash64(F.col("index") + 1))
     named = rows.groupBy("run", "level", "process").agg(
         F.count("*").alias("rows"), F.bit_xor(index).alias("history"), F.max(F.col("event") == "gap").alias("told")
     )
-    return named.withColumn("run_id", run_id())
+    is_torn = F.col("told") | ~holds(F.col("history") == links.whole_count(F.col("rows")))
+    return _each(named.withColumn("run_id", run_id()), {OF_RUN: F.lit(True), OF_ROWS: is_torn}).distinct()
 
 
 def seen(stays: DataFrame, per_stay: DataFrame) -> DataFrame:
@@ -111,7 +111,7 @@ def seen(stays: DataFrame, per_stay: DataFrame) -> DataFrame:
     return rows.drop("of_run_id", "of_pid", "of_rows", "of_first", "of_last", "of_history", "wrong", "last")
 
 
-def doubts(seen: DataFrame, digests: DataFrame, others: DataFrame | None, is_claimed: bool) -> DataFrame:
+def doubts(seen: DataFrame, digests: DataFrame, is_claimed: bool) -> DataFrame:
     """`run_id`, `view` and what kind of doubt it is."""
     views = _views(seen)
     of_view = {OF_RUN: F.col("alien"), OF_VIEWS: F.col("odd"), OF_VIEW: F.col("bad"), OF_SITE: F.col("crowded")}
@@ -121,9 +121,6 @@ def doubts(seen: DataFrame, digests: DataFrame, others: DataFrame | None, is_cla
         _each(_threads(digests), {OF_RUN: ~holds(_has_one_origin() & (F.lit(not is_claimed) | _is_line()))}),
         _each(_histories(seen, is_claimed), {OF_RUN: F.col("broken"), OF_ROWS: F.col("torn")}),
     ]
-    if others is not None:
-        is_torn = F.col("told") | ~holds(F.col("history") == links.whole_count(F.col("rows")))
-        found.append(_each(others, {OF_RUN: F.lit(True), OF_ROWS: is_torn}))
     return reduce(DataFrame.union, found).distinct()
 
 

@@ -34,28 +34,26 @@ LIFE: Final = ["run", "process"]
 
 
 def control(trace: DataFrame) -> DataFrame:
-    """All rows but the messages of daemons. Written so that row groups with nothing else are passed over."""
-    level, event = F.col("level"), F.col("event")
-    return trace.where((level != "S") | level.isNull() | event.isNull() | ~event.isin(*MESSAGES))
-
-
-def is_daemon() -> Column:
-    return holds(F.col("level") == "S")
+    """All rows of daemons but the messages. Written so that row groups with nothing else are passed over."""
+    event = F.col("event")
+    return trace.where((F.col("level") == "S") & (event.isNull() | ~event.isin(*MESSAGES)))
 
 
 def stays(control: DataFrame) -> DataFrame:
     nth = F.count(F.when(F.col("event") == "view", 1)).over(until(LIFE, "index"))
     found = _chained(_gathered(control.withColumn("nth", nth)))
     together = F.array_sort(F.collect_set("process").over(whole(["run", "view", "next_view"])))
-    found = found.withColumn("company", F.when(F.col("next_view").isNotNull(), together))
+    company = F.when(F.col("next_view").isNotNull(), together)
+    visit = F.row_number().over(ordered([*LIFE, "view"], "nth"))
+    found = found.withColumns({"company": company, "visit": visit})
     return found.select(
         *LIFE,
         run_id().alias("run_id"),
         pid().alias("pid"),
-        # Where there is no view there is no place: no message belongs there.
-        F.when(F.col("view").isNotNull(), place()).alias("place"),
+        # No message belongs where there is no view, nor to a second stay in one: no two stays have the same place.
+        F.when(F.col("view").isNotNull() & (F.col("visit") == 1), place()).alias("place"),
         *("view", "stay", "end", "signal", "signals", "rank", "members", "witness"),
-        *("rows", "first", "last", "told", "history"),
+        *("rows", "unclaimed", "first", "last", "told", "history"),
         F.xxhash64("members", "rank").alias("installed"),
         F.col("previous").isNotNull().alias("came"),
         F.col("next_view").isNull().alias("is_last"),
@@ -91,6 +89,7 @@ def _gathered(control: DataFrame) -> DataFrame:
         F.max(event == "gap").alias("told"),
         F.max(~holds(event.isin(*OF_DAEMONS))).alias("unknown"),
         F.count("*").alias("rows"),
+        F.count_if(F.col("claim_top").isNull()).alias("unclaimed"),
         F.min("index").alias("first"),
         F.max("index").alias("last"),
         F.bit_xor(links.in_history(F.col("claim_top"), F.col("claim_ordered"))).alias("history"),
@@ -102,7 +101,8 @@ def _chained(gathered: DataFrame) -> DataFrame:
     order, life = ordered(LIFE, "nth"), whole(LIFE)
     departed = F.max("departed").over(life)
     found = gathered.select(
-        *(*LIFE, "nth", "signals", "signalled", "told", "unknown", "rows", "first", "last", "history"),
+        *(*LIFE, "nth", "signals", "signalled", "told", "unknown", "rows", "unclaimed"),
+        *("first", "last", "history"),
         "installed.*",
         F.lag("installed").over(order).alias("previous"),
         F.lead("installed").over(order).alias("next"),
