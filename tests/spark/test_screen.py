@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from concurrent.futures import Future
+from pathlib import Path
 
+import msgspec
 import pytest
+from pyspark.sql import SparkSession
 
+from covey.analysis import read_trace
+from covey.analysis.checks import screen
+from covey.analysis.checks.digests import run_id
 from covey.analysis.claims import CLAIMS
 from covey.analysis.judging import Judgement, Verdict
+from covey.analysis.store import write_parquet
 from covey.trace.record import Row
 from tests.spark.holes import HOLES
 from tests.spark.screenings import Screening, forged_run
@@ -68,6 +75,26 @@ def test_where_only_some_views_are_proven_no_more_is_counted(
 def test_what_hardly_shows_is_found(screenings: dict[str, Future[Screening]], run: str) -> None:
     screening = screenings["with claims"].result()
     assert (run, "S", HOLES[run]) in _broken(screening.verdicts, {run})
+
+
+def test_runs_with_clients_are_left_to_the_exact_checks(spark: SparkSession, tmp_path: Path) -> None:
+    """Their rows are counted all the same: one that is there twice does not make up for another that is not."""
+    row = Row(run="whole", level="C", process="x", name="x", daemon="d", index=0, time_ns=0, event="join")
+    indexes = {"whole": (0, 1, 2, 3), "torn": (0, 1, 1, 3), "short": (1, 2)}
+    rows = [msgspec.structs.replace(row, run=run, index=index) for run, found in indexes.items() for index in found]
+    rows.append(msgspec.structs.replace(row, run="told", event="gap"))
+    write_parquet([*rows, msgspec.structs.replace(row, run="daemons", level="S")], tmp_path / "a.parquet")
+    doubts = screen.others(read_trace(spark, tmp_path))
+    names = {hashed: run for run, hashed in _hashed([*indexes, "told", "daemons"], spark).items()}
+    assert {(names[one["run_id"]], one["kind"]) for one in doubts.collect()} == {
+        *((run, screen.OF_RUN) for run in (*indexes, "told")),
+        *((run, screen.OF_ROWS) for run in ("torn", "short", "told")),
+    }
+
+
+def _hashed(runs: list[str], spark: SparkSession) -> dict[str, int]:
+    rows = spark.createDataFrame([(run,) for run in runs], "run string").withColumn("run_id", run_id()).collect()
+    return {row["run"]: row["run_id"] for row in rows}
 
 
 def _asked(verdicts: list[Verdict], runs: Collection[str]) -> list[Verdict]:
