@@ -60,9 +60,13 @@ def weighed(
         # Violations are never added up, even if they read alike.
         F.monotonically_increasing_id().alias("nth"),
     )
-    flagged = _flagged(rows, wrong, F.lit(True) if premises is None else premises)
-    only_wrong = F.when(F.col(WHAT).isNotNull(), told).alias("told")
-    return _labelled(flagged, guarantee).select("guarantee", "run", "level", only_wrong, "premises")
+    tests = (F.lit(True) if premises is None else premises).cast("bigint")
+    if isinstance(wrong, Column):
+        counted = tests.alias("premises")
+        return rows.select(_labels(guarantee), "run", "level", F.when(wrong, told).alias("told"), counted)
+    spread = _reasons(rows, wrong)
+    once = F.when(F.coalesce("nth_reason", F.lit(0)) == 0, tests).otherwise(F.lit(0)).alias("premises")
+    return spread.select(_labels(guarantee), "run", "level", F.when(F.col(WHAT).isNotNull(), told).alias("told"), once)
 
 
 def broken(
@@ -91,7 +95,7 @@ def broken(
 
 def tested(rows: DataFrame, guarantee: Guarantee) -> DataFrame:
     """Each row puts these promises to the test."""
-    return counted(_labelled(rows, guarantee).select("guarantee", "run", "level", F.lit(1).alias("premises")))
+    return counted(rows.select(_labels(guarantee), "run", "level", F.lit(1).alias("premises")))
 
 
 def counted(premises: DataFrame) -> DataFrame:
@@ -139,20 +143,17 @@ def text(column: str | Column) -> Column:
     return F.coalesce(value.cast("string"), F.lit("none"))
 
 
-def _flagged(rows: DataFrame, wrong: Column | Mapping[str, Column], premises: Column) -> DataFrame:
-    if isinstance(wrong, Column):
-        return rows.select("*", F.when(wrong, F.lit("")).alias(WHAT), premises.cast("bigint").alias("premises"))
+def _reasons(rows: DataFrame, wrong: Mapping[str, Column]) -> DataFrame:
+    """One row for each condition that holds, or one with none."""
     reasons = F.array_compact(F.array(*(F.when(condition, F.lit(what)) for what, condition in wrong.items())))
-    spread = rows.select("*", F.posexplode_outer(reasons).alias("nth_reason", WHAT))
-    once = F.when(F.coalesce("nth_reason", F.lit(0)) == 0, premises.cast("bigint")).otherwise(F.lit(0))
-    return spread.withColumn("premises", once)
+    return rows.select("*", F.posexplode_outer(reasons).alias("nth_reason", WHAT))
 
 
-def _labelled(rows: DataFrame, guarantee: Guarantee) -> DataFrame:
+def _labels(guarantee: Guarantee) -> Column:
     if isinstance(guarantee, str):
-        return rows.withColumn("guarantee", F.lit(guarantee))
+        return F.lit(guarantee).alias("guarantee")
     labels = F.array_compact(F.array(*(F.when(condition, F.lit(label)) for label, condition in guarantee.items())))
-    return rows.withColumn("guarantee", F.explode(labels))
+    return F.explode(labels).alias("guarantee")
 
 
 def _group(rows: DataFrame) -> Column:
