@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.findings import broken, listed, marked, text, union, weighed
-from covey.analysis.tables.build import Tables, ViewTables
+from covey.analysis.tables.build import Tables
 from covey.analysis.tables.cohorts import COHORT
 from covey.analysis.tables.columns import (
     CAUSAL,
@@ -30,7 +30,7 @@ from covey.analysis.tables.traffic import ATTRIBUTES
 
 
 def check(tables: Tables) -> DataFrame:
-    return union([*_same_messages(tables), _same_spans(tables), signals(tables)])
+    return union([*_same_messages(tables), _same_spans(tables), _signals(tables)])
 
 
 def _same_messages(tables: Tables) -> list[DataFrame]:
@@ -164,7 +164,7 @@ def _same_spans(tables: Tables) -> DataFrame:
     )
 
 
-def signals(tables: ViewTables) -> DataFrame:
+def _signals(tables: Tables) -> DataFrame:
     """S11: at most one signal a view."""
     signalled = tables.stays.where(F.col("signals") > 0)
     return weighed(

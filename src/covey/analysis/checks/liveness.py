@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.findings import listed, text, union, weighed
-from covey.analysis.tables.build import ViewTables
+from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import PROCESS, every, is_client, whole
 
 
-def check(tables: ViewTables) -> DataFrame:
+def check(tables: Tables) -> DataFrame:
     last = (
         tables.stays.where(F.col("is_last"))
         .groupBy(*PROCESS)

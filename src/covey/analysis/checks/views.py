@@ -18,21 +18,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.findings import broken, listed, text, union, weighed
-from covey.analysis.tables.build import Tables, ViewTables
+from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import PROCESS, is_client, ordered, whole
 
 VIEW = ["run", "level", "grp", "view"]
 
 
 def check(tables: Tables) -> DataFrame:
-    return union([of_views(tables), messages_in_view(tables)])
-
-
-def of_views(tables: ViewTables) -> DataFrame:
-    """All that does not need the messages."""
     return union(
         [
             signals_in_view(tables),
+            messages_in_view(tables),
             self_inclusion(tables),
             monotonicity(tables),
             agreement(tables),
@@ -41,7 +37,7 @@ def of_views(tables: ViewTables) -> DataFrame:
     )
 
 
-def signals_in_view(tables: ViewTables) -> DataFrame:
+def signals_in_view(tables: Tables) -> DataFrame:
     """S1."""
     departed = tables.lives.select(*PROCESS, "departed_at")
     marks = tables.marks.where(F.col("event").isin("view", "transitional", "self_leave")).join(departed, PROCESS)
@@ -103,7 +99,7 @@ def messages_in_view(tables: Tables) -> DataFrame:
     )
 
 
-def self_inclusion(tables: ViewTables) -> DataFrame:
+def self_inclusion(tables: Tables) -> DataFrame:
     """S2."""
     return weighed(
         tables.stays,
@@ -115,7 +111,7 @@ def self_inclusion(tables: ViewTables) -> DataFrame:
     )
 
 
-def monotonicity(tables: ViewTables) -> DataFrame:
+def monotonicity(tables: Tables) -> DataFrame:
     """S3."""
     order = ordered([*PROCESS, "grp"], "stay")
     earlier = F.lag(F.struct("stay", "view", "rank")).over(order)
@@ -140,7 +136,7 @@ def monotonicity(tables: ViewTables) -> DataFrame:
     )
 
 
-def agreement(tables: ViewTables) -> DataFrame:
+def agreement(tables: Tables) -> DataFrame:
     """S4, and at level C the same as C3."""
     first = F.first(F.struct("process", "stay", "members", "rank")).over(ordered(VIEW, "process", "stay"))
     pairs = tables.stays.withColumn("first", first)
@@ -171,7 +167,7 @@ def agreement(tables: ViewTables) -> DataFrame:
     )
 
 
-def transitional_set(tables: ViewTables) -> DataFrame:
+def transitional_set(tables: Tables) -> DataFrame:
     """S5."""
     alone = weighed(
         tables.stays,
@@ -223,7 +219,7 @@ def _wrong_sets(comers: DataFrame) -> DataFrame:
     )
 
 
-def _with_company(tables: ViewTables) -> DataFrame:
+def _with_company(tables: Tables) -> DataFrame:
     """With who else installed the view, who came from the same one, and whose daemons did so too."""
     daemons = tables.daemon_views.select(
         "run", "daemon", F.col("view").alias("daemon_view"), F.col("previous.view").alias("came_from")

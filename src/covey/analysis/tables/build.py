@@ -21,8 +21,8 @@ Keep = Callable[[str, DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
-class ViewTables:
-    """What the checks of views look at. Every table has `run` and `level`, unless it is of one level alone."""
+class Tables:
+    """What the checks look at. Every table has `run` and `level`, unless it is of one level alone."""
 
     rows: DataFrame
     lives: DataFrame
@@ -30,12 +30,6 @@ class ViewTables:
     stays: DataFrame
     # Of daemons, for the questions of clients.
     daemon_views: DataFrame
-
-
-@dataclass(frozen=True)
-class Tables(ViewTables):
-    """What all checks look at."""
-
     traffic: DataFrame
     inside: DataFrame
     messages: DataFrame
@@ -55,23 +49,12 @@ class Tables(ViewTables):
     shares: DataFrame
 
 
-def build_views(trace: DataFrame, keep: Keep) -> ViewTables:
+def build(trace: DataFrame, keep: Keep) -> Tables:
     rows = trace.where(F.col("level").isin("S", "C")).withColumn("grp", F.coalesce("group", F.lit("")))
     each_life = keep("lives", lives.lives_of(rows))
     marks = keep("marks", stays.marks_of(rows))
     each_stay = keep("stays", stays.stays_of(marks, each_life))
-    return ViewTables(rows, each_life, marks, each_stay, keep("daemon_views", owed.daemon_views_of(each_stay)))
-
-
-def build(trace: DataFrame, keep: Keep) -> Tables:
-    views = build_views(trace, keep)
-    rows, each_life, marks, each_stay, daemon_views = (
-        views.rows,
-        views.lives,
-        views.marks,
-        views.stays,
-        views.daemon_views,
-    )
+    daemon_views = keep("daemon_views", owed.daemon_views_of(each_stay))
     messages_rows = traffic.traffic_of(rows)
     inside = keep("inside", traffic.inside_of(messages_rows, marks))
     messages = keep("messages", traffic.messages_of(messages_rows, inside))

@@ -20,15 +20,7 @@ COHORT = ["run", "level", "grp", "kind", "cohort"]
 
 def cohorts_of(stays: DataFrame, memberships: DataFrame) -> DataFrame:
     """One row for each stay in a cohort of two or more: the cohort's number and size, and the view it leaves."""
-    return _of_several(_movers(stays).unionByName(_resting(memberships)))
-
-
-def moving(stays: DataFrame) -> DataFrame:
-    """The same without those who rest."""
-    return _of_several(_movers(stays))
-
-
-def _of_several(found: DataFrame) -> DataFrame:
+    found = _movers(stays).unionByName(_resting(memberships))
     sizes = found.groupBy(*COHORT).agg(
         F.countDistinct("process").alias("size"),
         F.max("anchored").alias("anchored"),
