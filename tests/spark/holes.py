@@ -67,8 +67,8 @@ def _two_origins() -> Trace:
     trace = _pair()
     for daemon, number in (("b", 2), ("a", 1)):
         name = f"s@a:1#{number}"
-        columns = {"sender": "s@a:1", "session_seq": number, "message": name, "order_site": number}
-        trace.deliver(_also(trace, trace.send(daemon, "agreed", **columns), name), "a b")
+        message = trace.send(daemon, "agreed", sender="s@a:1", session_seq=number, message=name, order_site=number)
+        trace.deliver(_also(trace, message, name), "a b")
     return trace.settle("a b")
 
 
