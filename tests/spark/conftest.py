@@ -21,7 +21,7 @@ from tests.spark import recorded
 from tests.spark.holes import hidden_runs
 from tests.spark.opinions import Opinions, opinions_on, together
 from tests.spark.processes import in_processes
-from tests.spark.screenings import Screening, with_claims, without_claims
+from tests.spark.screenings import TORN, Screening, torn_run, with_claims, without_claims
 
 SEEDS = range(55)
 DAMAGED_SEED = 2
@@ -91,7 +91,9 @@ def screenings(
 ) -> Iterator[dict[str, Future[Screening]]]:
     """Beside the judgement: while one of them makes plans, the other has the cores."""
     spark, directory = starting_spark.result(), tmp_path_factory.mktemp("screened")
-    many, few = lossless_runs | daemon_runs | hidden_runs(), lossless_runs | damaged_runs
+    torn = torn_run(next(iter(lossless_runs.values())))
+    many = lossless_runs | daemon_runs | hidden_runs() | {TORN: torn}
+    few = lossless_runs | damaged_runs | hidden_runs()
     with ThreadPoolExecutor(1) as pool:
         yield {
             "with claims": pool.submit(with_claims, spark, many, directory / "with"),

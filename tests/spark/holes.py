@@ -117,6 +117,13 @@ def _two_ranks() -> Trace:
     return trace.install("v3", "a b").settle("a b")
 
 
+def _members_like_ranks() -> Trace:
+    """A view has another member at one daemon, and at the other one a rank that looks like its name, byte by byte."""
+    trace = Trace("a b")
+    trace.install_at("a", "v1", "a b zzzzzz:1", "a", view_rank=(1,))
+    return trace.install_at("b", "v1", "a b", "b", view_rank=(int.from_bytes(b"zzzzzz:1", "little"), 1))
+
+
 def _never_in_a_view() -> Trace:
     return Trace("a b c").install("v1", "a b").settle("a b").settle("c")
 
@@ -141,6 +148,7 @@ STORIES: dict[str, tuple[str, Callable[[], Trace]]] = {
     "after another view": ("S1", _another_view_before),
     "no member of its view": ("S2", _not_a_member),
     "two ranks of one view": ("S4", _two_ranks),
+    "a member that looks like a rank": ("S4", _members_like_ranks),
     "at rest in no view": ("S15", _never_in_a_view),
     "at rest in two views": ("S14", _apart_at_rest),
 }

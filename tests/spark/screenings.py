@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
+import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, lit, when
 
-from covey.analysis import read_trace
+from covey.analysis import read_trace, screening
 from covey.analysis.claims import CLAIMS, NONE
-from covey.analysis.judging import Verdict, judge_screened, verdicts_of
+from covey.analysis.judging import Judgement, Verdict, judge_screened, verdicts_of
 from covey.analysis.screening import screened_runs
 from covey.analysis.store import write_parquet
 from covey.analysis.workshop import workshop
 from covey.trace.record import COLUMNS, Row
+
+TORN = "torn"
 
 
 class Screening(NamedTuple):
@@ -28,8 +32,8 @@ class Screening(NamedTuple):
     partly: set[str]
     found: list[Verdict]
     is_all: bool
-    verdicts: list[Verdict]
-    """Of the whole way, if it was gone."""
+    whole_way: Judgement
+    """Empty if it was not gone."""
 
 
 def with_claims(spark: SparkSession, runs: dict[str, list[Row]], path: Path) -> Screening:
@@ -39,7 +43,16 @@ def with_claims(spark: SparkSession, runs: dict[str, list[Row]], path: Path) -> 
 
 
 def without_claims(spark: SparkSession, runs: dict[str, list[Row]], path: Path) -> Screening:
-    return _screened(_stored(spark, runs, path).select(*COLUMNS), judged=False)
+    """As if there were many views: their tables are stored in files too."""
+    with mock.patch.object(screening, "ROWS_SMALL", 0):
+        return _screened(_stored(spark, runs, path).select(*COLUMNS), judged=False)
+
+
+def torn_run(rows: list[Row]) -> list[Row]:
+    """As TORN: of one process a delivery is not there, and another one is there twice."""
+    process = next(row.process for row in rows if row.event == "deliver")
+    first, second, *_ = (row for row in rows if row.process == process and row.event == "deliver")
+    return [msgspec.structs.replace(second if row is first else row, run=TORN) for row in rows]
 
 
 def forged_run(claim: str) -> str:
@@ -67,5 +80,5 @@ def _screened(trace: DataFrame, *, judged: bool) -> Screening:
             {row["run"] for row in screened.partly.collect()},
             verdicts_of(screened.found),
             screened.is_all,
-            judge_screened(trace, screened, shop).verdicts if judged else [],
+            judge_screened(trace, screened, shop) if judged else Judgement(),
         )

@@ -18,7 +18,7 @@ from covey.analysis.judging import Judgement, Verdict
 from covey.analysis.store import write_parquet
 from covey.trace.record import Row
 from tests.spark.holes import HOLES
-from tests.spark.screenings import Screening, forged_run
+from tests.spark.screenings import TORN, Screening, forged_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -38,8 +38,15 @@ def test_the_screen_and_the_exact_checks_agree(
     assert lossless_runs.keys() <= screening.proven
     assert broken
     assert not screening.proven & broken
+    assert not screening.proven & HOLES.keys()
     assert not screening.is_all
     assert _asked(screening.found, screening.proven) == _asked(judgement.verdicts, screening.proven)
+
+
+def test_a_missing_row_is_told_whatever_else_is_proven(screenings: dict[str, Future[Screening]]) -> None:
+    screening = screenings["with claims"].result()
+    assert TORN not in screening.proven
+    assert {gap.run for gap in screening.whole_way.gaps} == {TORN}
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
@@ -52,7 +59,7 @@ def test_what_the_screen_leaves_and_the_exact_checks_find_the_same(
     judgement: Judgement, screenings: dict[str, Future[Screening]], daemon_runs: dict[str, list[Row]]
 ) -> None:
     screening = screenings["with claims"].result()
-    assert _broken(screening.verdicts, daemon_runs) == _broken(judgement.verdicts, daemon_runs)
+    assert _broken(screening.whole_way.verdicts, daemon_runs) == _broken(judgement.verdicts, daemon_runs)
 
 
 def test_where_only_some_views_are_proven_no_more_is_counted(
@@ -63,18 +70,18 @@ def test_where_only_some_views_are_proven_no_more_is_counted(
     wrong = {run for run, _, _ in _broken(judgement.verdicts, partly)}
     counts, exact = (
         {(one.run, one.guarantee): one.rows_checked for one in _asked(verdicts, partly - wrong)}
-        for verdicts in (screening.verdicts, judgement.verdicts)
+        for verdicts in (screening.whole_way.verdicts, judgement.verdicts)
     )
     assert wrong
     assert counts
     assert [key for key, count in sorted(counts.items()) if count > exact.get(key, 0)] == []
-    assert _asked(screening.verdicts, wrong) == _asked(judgement.verdicts, wrong)
+    assert _asked(screening.whole_way.verdicts, wrong) == _asked(judgement.verdicts, wrong)
 
 
 @pytest.mark.parametrize("run", HOLES)
 def test_what_hardly_shows_is_found(screenings: dict[str, Future[Screening]], run: str) -> None:
     screening = screenings["with claims"].result()
-    assert (run, "S", HOLES[run]) in _broken(screening.verdicts, {run})
+    assert (run, "S", HOLES[run]) in _broken(screening.whole_way.verdicts, {run})
 
 
 def test_runs_with_clients_are_left_to_the_exact_checks(spark: SparkSession, tmp_path: Path) -> None:

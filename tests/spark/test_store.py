@@ -115,6 +115,18 @@ def test_an_unknown_schema_number_is_named(spark: SparkSession, rows: list[Row],
     assert "the version that wrote it" in said
 
 
+@pytest.mark.parametrize("column", ["run", "process"])
+def test_a_row_that_belongs_to_nobody_is_named(
+    spark: SparkSession, rows: list[Row], tmp_path: Path, column: str
+) -> None:
+    write_parquet(rows, tmp_path / "a.parquet")
+    table = pq.read_table(tmp_path / "a.parquet")
+    values = pa.array([None, *table[column].to_pylist()[1:]])
+    table = table.set_column(table.schema.get_field_index(column), table.schema.field(column), values)
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert f"a.parquet has a row without {column}: convert it again" in refused(spark, tmp_path)
+
+
 def test_two_forms_in_one_directory_would_count_twice(spark: SparkSession, rows: list[Row], tmp_path: Path) -> None:
     write_parquet(rows, tmp_path / "a.parquet")
     (tmp_path / "a.ndjson").write_text(to_json_line(rows[0]) + "\n")

@@ -44,6 +44,8 @@ KNOWN: Final[dict[str, frozenset[str | None]]] = {
     "service": frozenset([*SERVICES, None]),
 }
 
+NEVER_NULL: Final = ("run", "process")
+
 
 def write_parquet(rows: Iterable[Row], path: Path) -> int:
     """Write rows as one file, which appears when it is whole; the number of rows."""
@@ -135,8 +137,12 @@ def _judge_schema(path: Path, found: pa.Schema) -> None:
 
 
 def _judge_values(path: Path, file: pq.ParquetFile, number: int) -> None:
-    """What no check knows would be passed over by all of them."""
-    doubtful = [column for column in KNOWN if not _is_known(file.metadata.row_group(number), column)]
+    """What no check knows would be passed over by all of them, and so would what belongs to nobody."""
+    group = file.metadata.row_group(number)
+    for name in NEVER_NULL:
+        if not _has_no_null(group, name) and file.read_row_group(number, [name]).column(0).null_count:
+            raise TraceError(f"{path} has a row without {name}: convert it again from its segments.")
+    doubtful = [column for column in KNOWN if not _is_known(group, column)]
     for name, values in zip(doubtful, file.read_row_group(number, doubtful).columns, strict=True):
         for value in values.unique().to_pylist():
             if value not in KNOWN[name]:
@@ -149,10 +155,19 @@ def _judge_values(path: Path, file: pq.ParquetFile, number: int) -> None:
 
 def _is_known(group: pq.RowGroupMetaData, column: str) -> bool:
     """Whether the statistics say so, which is enough for most rows: only one value is there."""
-    at = next(at for at in range(group.num_columns) if group.column(at).path_in_schema == column)
-    found = group.column(at).statistics
+    found = _statistics(group, column)
     is_one = found is not None and found.has_min_max and found.min == found.max and found.min in KNOWN[column]
-    return is_one and (None in KNOWN[column] or (found.has_null_count and found.null_count == 0))
+    return is_one and (None in KNOWN[column] or _has_no_null(group, column))
+
+
+def _has_no_null(group: pq.RowGroupMetaData, column: str) -> bool:
+    found = _statistics(group, column)
+    return found is not None and found.has_null_count and found.null_count == 0
+
+
+def _statistics(group: pq.RowGroupMetaData, column: str) -> pq.Statistics | None:
+    at = next(at for at in range(group.num_columns) if group.column(at).path_in_schema == column)
+    return group.column(at).statistics
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:

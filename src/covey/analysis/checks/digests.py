@@ -20,7 +20,6 @@ from covey.analysis.claims import CLAIMS, MESSAGES, NONE, SITE_BITS, STAMP_BITS
 from covey.analysis.tables.columns import CAUSAL, FIFO, RELIABLE, SAFE, UNRELIABLE, strength
 from covey.trace.record import SERVICES
 
-INDEX_BITS: Final = 60
 SERVICE_BITS: Final = 3
 COUNTED: Final = {"reliable": RELIABLE, "fifo": FIFO, "safe": SAFE}
 
@@ -86,13 +85,14 @@ def _strange() -> Column:
     The id of what is sent is made of session and sequence: so it is unique. Of what is delivered it need not be asked:
     if the same is delivered as was sent, that has the same ids.
     """
+    bound = (1 << links.INDEX_BITS) - 1
     stamped_in = F.when(_is_loose(), F.coalesce("order_view", "view")).otherwise(F.col("order_view"))
     return (
         ~holds(stamped_in == F.col("view"))
         | (_is_loose() & ~holds(F.col("service") == SERVICES[UNRELIABLE]))
         | (~_is_loose() & F.col("key").isNull())
         | (F.col("sent") & ~holds(F.col("message") == F.concat("sender", F.lit("#"), "session_seq")))
-        | ~holds(F.col("index").between(0, (1 << INDEX_BITS) - 1))
+        | ~holds(F.col("index").between(0, bound) & F.col("seq").between(0, bound))
     )
 
 

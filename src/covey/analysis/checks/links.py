@@ -20,17 +20,26 @@ That other terms cancel out by chance is less likely than a broken disk.
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.claims import CLAIMS, NONE
 from covey.analysis.tables.columns import CAUSAL, FIFO, before, ordered
 
+INDEX_BITS: Final = 60
+
 
 def in_history(top: Column, top_ordered: Column) -> Column:
     """What a row adds to the sum of its history; given is what it hands on."""
     claimed = F.xxhash64("index", "claim_top", "claim_ordered")
-    return claimed.bitwiseXOR(F.xxhash64(F.col("index") + 1, top, top_ordered))
+    return claimed.bitwiseXOR(F.xxhash64(next_index(), top, top_ordered))
+
+
+def next_index() -> Column:
+    """None after an index that is beyond all bounds; then no sum comes out."""
+    return F.when(F.col("index") < (1 << INDEX_BITS), F.col("index") + 1)
 
 
 def whole_history(rows: Column, top: Column, top_ordered: Column) -> Column:

@@ -68,7 +68,7 @@ COUNTS: Final = (
 def others(trace: DataFrame) -> DataFrame:
     """Doubts on the runs in which not only daemons have rows."""
     rows = trace.where(~holds(F.col("level") == "S"))
-    index = F.xxhash64("index").bitwiseXOR(F.xxhash64(F.col("index") + 1))
+    index = F.xxhash64("index").bitwiseXOR(F.xxhash64(links.next_index()))
     named = rows.groupBy("run", "level", "process").agg(
         F.count("*").alias("rows"), F.bit_xor(index).alias("history"), F.max(F.col("event") == "gap").alias("told")
     )
@@ -79,13 +79,13 @@ def others(trace: DataFrame) -> DataFrame:
 def seen(stays: DataFrame, per_stay: DataFrame) -> DataFrame:
     """Each stay with what was seen in it; `alien` also where that is not in the stay, or in none."""
     messages = per_stay.select(
-        *("place", *COUNTS, "loose", "wrong", "first_asking"),
+        *("place", *COUNTS, "loose", "wrong", "first", "first_asking", "last"),
         *("highest", "highest_ordered", "lowest", "first_site", "last_site"),
-        *(F.col(name).alias(f"of_{name}") for name in ("run_id", "pid", "rows", "first", "last", "history")),
+        *(F.col(name).alias(f"of_{name}") for name in ("run_id", "pid", "rows", "history")),
     )
     rows = stays.join(messages, "place", "full")
     is_there = F.col("of_rows").isNull() | (
-        (F.col("of_first") > F.col("stay")) & (F.col("end").isNull() | (F.col("of_last") < F.col("end")))
+        (F.col("first") > F.col("stay")) & (F.col("end").isNull() | (F.col("last") < F.col("end")))
     )
     is_right = is_there & ~F.col("alien") & ~F.coalesce("wrong", F.lit(False))
     in_view = whole(["run_id", "view"])
@@ -99,16 +99,15 @@ def seen(stays: DataFrame, per_stay: DataFrame) -> DataFrame:
             "told": F.coalesce("told", F.lit(False)),
             "rows": F.coalesce("rows", F.lit(0)) + F.coalesce("of_rows", F.lit(0)),
             "history": F.coalesce("history", F.lit(0)).bitwiseXOR(F.coalesce("of_history", F.lit(0))),
-            "first": F.col("of_first"),
             "stays": F.count("*").over(in_view),
             "heads": F.col("process") == F.min("process").over(in_view),
             "lowest": F.min("lowest").over(in_view),
-            "low": F.least("first", "of_first"),
-            "high": F.greatest("last", "of_last"),
+            "low": F.least("low", "first"),
+            "high": F.greatest("high", "last"),
         }
         | {name: F.coalesce(name, F.lit(0)) for name in COUNTS}
     )
-    return rows.drop("of_run_id", "of_pid", "of_rows", "of_first", "of_last", "of_history", "wrong", "last")
+    return rows.drop("of_run_id", "of_pid", "of_rows", "of_history", "wrong", "last")
 
 
 def doubts(seen: DataFrame, digests: DataFrame, is_claimed: bool) -> DataFrame:
@@ -142,7 +141,7 @@ def _each(rows: DataFrame, kinds: dict[str, Column]) -> DataFrame:
 
 def _views(seen: DataFrame) -> DataFrame:
     """Each view, with what its members disagree about."""
-    names = ("got", "got_one", "late", "late_one", "installed")
+    names = ("got", "got_one", "late", "late_one", "members", "rank")
     views = seen.groupBy("run_id", "view").agg(
         F.max("alien").alias("alien"),
         F.max("odd").alias("odd"),
@@ -151,8 +150,6 @@ def _views(seen: DataFrame) -> DataFrame:
         F.count_if("is_final").alias("final"),
         F.sum("sent").alias("sent"),
         F.bit_xor("sent_one").alias("sent_one"),
-        F.max("members").alias("members"),
-        F.max("rank").alias("rank"),
         F.count("first_site").alias("senders"),
         F.size(F.collect_set("first_site")).alias("sites"),
         F.max(F.col("first_site") != F.col("last_site")).alias("moved"),
@@ -161,12 +158,13 @@ def _views(seen: DataFrame) -> DataFrame:
     )
     differs = {name: F.col(f"min_{name}") != F.col(f"max_{name}") for name in names}
     unlike = reduce(or_, (F.col(f"min_got{part}") != F.col(f"sent{part}") for part in ("", "_one")))
-    is_partial = F.col("stays") != F.size("members")
-    is_odd = F.col("odd") | differs["installed"] | ((F.col("final") > 0) & (F.col("final") != F.size("members")))
+    members = F.size("max_members")
+    is_partial = F.col("stays") != members
+    is_odd = F.col("odd") | differs["members"] | differs["rank"] | ((F.col("final") > 0) & (F.col("final") != members))
     is_bad = F.col("loose") | unlike | is_partial | reduce(or_, differs.values())
     in_view = F.col("view").isNotNull()
     return views.select(
-        *("run_id", "view", "alien", "members", "rank"),
+        *("run_id", "view", "alien", F.col("max_members").alias("members"), F.col("max_rank").alias("rank")),
         F.when(in_view, ~holds(~is_odd)).otherwise(F.col("odd")).alias("odd"),
         (in_view & ~holds(~is_bad) & (F.col("max_got") + F.col("sent") > 0)).alias("bad"),
         (in_view & holds(F.col("moved") | (F.col("sites") < F.col("senders")))).alias("crowded"),
@@ -213,7 +211,7 @@ def _histories(seen: DataFrame, is_claimed: bool) -> DataFrame:
         F.coalesce(F.max("highest"), F.lit(NONE)).alias("highest"),
         F.coalesce(F.max("highest_ordered"), F.lit(NONE)).alias("highest_ordered"),
     )
-    told, is_there = F.col("told"), (F.col("low") == 0) & (F.col("high") + 1 == F.col("rows"))
+    told, is_there = F.col("told"), (F.col("low") == 0) & (F.col("high") == F.col("rows") - 1)
     chain = links.whole_history(F.col("rows"), F.col("highest"), F.col("highest_ordered"))
     broken = ~holds(is_there & (F.col("history") == chain))
     if not is_claimed:

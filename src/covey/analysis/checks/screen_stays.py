@@ -53,12 +53,10 @@ def stays(control: DataFrame) -> DataFrame:
         # No message belongs where there is no view, nor to a second stay in one: no two stays have the same place.
         F.when(F.col("view").isNotNull() & (F.col("visit") == 1), place()).alias("place"),
         *("view", "stay", "end", "signal", "signals", "rank", "members", "witness"),
-        *("rows", "unclaimed", "first", "last", "told", "history"),
-        F.xxhash64("members", "rank").alias("installed"),
+        *("rows", "unclaimed", "low", "high", "told", "history"),
         F.col("previous").isNotNull().alias("came"),
         F.col("next_view").isNull().alias("is_last"),
-        # How many leave for the same view, and whether this is the first of several.
-        F.coalesce(F.size("company"), F.lit(0)).alias("company"),
+        # Whether this is the first of several who leave for the same view.
         holds((F.size("company") > 1) & (F.col("company")[0] == F.col("process"))).alias("leads"),
         (_is_final() & (F.col("nth") > 0)).alias("is_final"),
         _is_alien().alias("alien"),
@@ -90,8 +88,8 @@ def _gathered(control: DataFrame) -> DataFrame:
         F.max(~holds(event.isin(*OF_DAEMONS))).alias("unknown"),
         F.count("*").alias("rows"),
         F.count_if(F.col("claim_top").isNull()).alias("unclaimed"),
-        F.min("index").alias("first"),
-        F.max("index").alias("last"),
+        F.min("index").alias("low"),
+        F.max("index").alias("high"),
         F.bit_xor(links.in_history(F.col("claim_top"), F.col("claim_ordered"))).alias("history"),
     )
 
@@ -102,7 +100,7 @@ def _chained(gathered: DataFrame) -> DataFrame:
     departed = F.max("departed").over(life)
     found = gathered.select(
         *(*LIFE, "nth", "signals", "signalled", "told", "unknown", "rows", "unclaimed"),
-        *("first", "last", "history"),
+        *("low", "high", "history"),
         "installed.*",
         F.lag("installed").over(order).alias("previous"),
         F.lead("installed").over(order).alias("next"),

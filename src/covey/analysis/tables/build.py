@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.tables import cohorts, lives, owed, stays, traffic
+from covey.analysis.tables.columns import is_client
 
 Keep = Callable[[str, DataFrame], DataFrame]
 """Stores a table under a name, and gives it back as stored."""
@@ -50,7 +51,9 @@ class Tables:
 
 
 def build(trace: DataFrame, keep: Keep) -> Tables:
-    rows = trace.where(F.col("level").isin("S", "C")).withColumn("grp", F.coalesce("group", F.lit("")))
+    # Daemons know of no groups: whatever their rows say.
+    group = F.when(is_client(), F.coalesce("group", F.lit(""))).otherwise(F.lit(""))
+    rows = trace.where(F.col("level").isin("S", "C")).withColumn("grp", group)
     each_life = keep("lives", lives.lives_of(rows))
     marks = keep("marks", stays.marks_of(rows))
     each_stay = keep("stays", stays.stays_of(marks, each_life))

@@ -97,7 +97,7 @@ def life_name(process: Column) -> Column:
 def life_number(process: Column) -> Column:
     """Which life this is, as numbers to compare; empty where the name does not tell."""
     digits = F.split(F.regexp_extract(process, r":([0-9.]+)$", 1), r"\.")
-    return F.when(_has_number(process), F.transform(digits, lambda part: part.cast("bigint"))).otherwise(
+    return F.when(_has_number(process), F.transform(digits, lambda part: part.try_cast("bigint"))).otherwise(
         F.array().cast("array<bigint>")
     )
 
