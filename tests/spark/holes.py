@@ -124,6 +124,17 @@ def _members_like_ranks() -> Trace:
     return trace.install_at("b", "v1", "a b", "b", view_rank=(int.from_bytes(b"zzzzzz:1", "little"), 1))
 
 
+def _set_without_one() -> Trace:
+    """Three come along from one view to the next, and all say that only two did."""
+    trace = Trace("a b c").install("v1", "a b c").install("v2", "a b c", transitional=("a:1", "b:1"))
+    return trace.settle("a b c")
+
+
+def _connected_with_fewer() -> Trace:
+    """Two end in a view of both, and are told that only one of them is connected."""
+    return _pair().calm("a b", "a").end("a b")
+
+
 def _never_in_a_view() -> Trace:
     return Trace("a b c").install("v1", "a b").settle("a b").settle("c")
 
@@ -149,6 +160,8 @@ STORIES: dict[str, tuple[str, Callable[[], Trace]]] = {
     "no member of its view": ("S2", _not_a_member),
     "two ranks of one view": ("S4", _two_ranks),
     "a member that looks like a rank": ("S4", _members_like_ranks),
+    "a set without one": ("S5", _set_without_one),
+    "connected with fewer": ("S15", _connected_with_fewer),
     "at rest in no view": ("S15", _never_in_a_view),
     "at rest in two views": ("S14", _apart_at_rest),
 }
