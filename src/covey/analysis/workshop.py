@@ -91,11 +91,6 @@ class Workshop:
         self._progress = progress
         self._is_small = False
 
-    def keep_few(self, name: str, frame: DataFrame) -> DataFrame:
-        """The same for a table that is small, though what it is made from is not."""
-        self._progress(name)
-        return frame.localCheckpoint()
-
     def keep(self, name: str, frame: DataFrame) -> DataFrame:
         self._progress(name)
         if self._is_small:
@@ -104,6 +99,11 @@ class Workshop:
         frame.write.mode("overwrite").parquet(path)
         # Without the schema, Spark would look for it in the files: one more job.
         return self._spark.read.schema(frame.schema).parquet(path)
+
+    def keep_few(self, name: str, frame: DataFrame) -> DataFrame:
+        """The same, in memory, for a table that is small, though what it is made from is not."""
+        self._progress(name)
+        return frame.localCheckpoint()
 
     @contextmanager
     def small(self, applies: bool) -> Iterator[None]:

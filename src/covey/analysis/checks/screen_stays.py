@@ -97,16 +97,14 @@ def _gathered(control: DataFrame) -> DataFrame:
 def _chained(gathered: DataFrame) -> DataFrame:
     """With the stays before and after, and what is known of the whole life."""
     order, life = ordered(LIFE, "nth"), whole(LIFE)
-    departed = F.max("departed").over(life)
     found = gathered.select(
-        *(*LIFE, "nth", "signals", "signalled", "told", "unknown", "rows", "unclaimed"),
-        *("low", "high", "history"),
+        *(*LIFE, "nth", "signals", "signalled", "told", "unknown", "rows", "unclaimed", "low", "high", "history"),
         "installed.*",
         F.lag("installed").over(order).alias("previous"),
         F.lead("installed").over(order).alias("next"),
         F.max("calm").over(life)["set"].alias("calm"),
         F.max("ended").over(life).alias("ended"),
-        departed.alias("departed"),
+        F.max("departed").over(life).alias("departed"),
     )
     return found.withColumns(
         {
