@@ -47,6 +47,9 @@ Address = tuple[str, int]
 SETTING_MAX = 1 << 31
 """More than any setting can mean, and within what every computation with it holds."""
 
+MAY_BE_ZERO = frozenset({"block_percent", "session_silence_max_ms", "session_lag_max_ms", "clients_bytes_max"})
+"""Settings that 0 switches off, or leaves to the machine."""
+
 DAEMONS_MAX = 1_024
 FRAME_ITEMS_MAX = 4_096
 """What fits one frame: more is refused here, before a peer would have to."""
@@ -210,6 +213,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     session_receive_bytes: int = 64 * 1024 * 1024
     hello_timeout_ms: int = 5_000
     block_max_ms: int = 10_000
+    block_percent: int = 25
+    session_alive_ms: int = 2_000
+    session_silence_max_ms: int = 0
+    session_lag_max_ms: int = 0
+    clients_bytes_max: int = 0
+    memberships_max: int = 250_000
 
     def __post_init__(self) -> None:
         self._require(self.peer_timeout_ms >= 3 * self.alive_interval_ms, "peer_timeout_ms >= 3 * alive_interval_ms")
@@ -234,8 +243,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         self._require(self.ring_bundles_unstable <= 2_500, "ring_bundles_unstable <= 2500: a declaration names each")
         self._require(self.retransmit_requests_max <= FRAME_ITEMS_MAX, f"retransmit_requests_max <= {FRAME_ITEMS_MAX}")
         self._require(self.recovery_batch_bundles <= FRAME_ITEMS_MAX, f"recovery_batch_bundles <= {FRAME_ITEMS_MAX}")
+        self._require(self.block_percent <= 100, "block_percent <= 100")
         for field in self.__struct_fields__:
-            self._require(0 < getattr(self, field) <= SETTING_MAX, f"0 < {field} <= {SETTING_MAX}")
+            least = 0 if field in MAY_BE_ZERO else 1
+            self._require(least <= getattr(self, field) <= SETTING_MAX, f"{least} <= {field} <= {SETTING_MAX}")
 
     def _require(self, holds: bool, rule: str) -> None:
         if not holds:

@@ -75,7 +75,7 @@ class ClientProtocol:
     >>> client = ClientProtocol("alice")
     >>> client.join("room")
     >>> hello = client.take(65_536)
-    >>> client.feed(encode_word(Welcome(1, "alice@a:7.3", 8_192, 1 << 24)))
+    >>> client.feed(encode_word(Welcome(VERSION, "alice@a:7.3", 8_192, 1 << 24)))
     []
     >>> client.name, client.is_open
     ('alice@a', True)

@@ -68,7 +68,7 @@ def tell(client: ClientProtocol, *words: Word) -> list[covey.Event]:
 def test_it_begins_with_hello_and_says_nothing_more_until_it_is_let_in() -> None:
     client = ClientProtocol("alice", priority=0, policy="block")
     client.join("room")
-    assert words_of(client.take(ROOM)) == [Hello("covey", 1, "alice", 0, "block")]
+    assert words_of(client.take(ROOM)) == [Hello("covey", 2, "alice", 0, "block")]
     assert client.take(ROOM) == []
     assert (client.process, client.name, client.is_open, client.is_over) == (None, "alice", False, False)
     assert tell(client, welcome()) == []

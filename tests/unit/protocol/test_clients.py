@@ -267,7 +267,7 @@ def test_a_stopping_daemon_tells_its_clients() -> None:
         b"\xff\xff\xff\xff\x01",
         b"\x01\x00\x00\x00\x63x",
         b"\x05\x00\x00\x00\x02hello",
-        encode_word(Welcome(1, "x", 1, 1)),
+        encode_word(Welcome(2, "x", 1, 1)),
         encode_word(Hello(MAGIC, VERSION, "again", 1, "disconnect")),
     ],
 )

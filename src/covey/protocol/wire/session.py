@@ -10,6 +10,7 @@ Bounded: a length is checked before anything of that length is kept.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
@@ -21,7 +22,7 @@ from covey.protocol.values import Bundle, Payload, Service
 
 from .group_names import pack_groups, read_groups
 
-VERSION: Final = 1
+VERSION: Final = 2
 MAGIC: Final = "covey"
 HEAD_BYTES: Final = 5
 HELLO_BYTES_MAX: Final = 4_096
@@ -55,6 +56,12 @@ class Hello(Word, frozen=True):
     """0 is served first."""
     policy: Policy
     """What happens when this session reads too slowly."""
+    daemon_timeout_ms: Natural = 0
+    """The daemon shall speak often enough for somebody who gives it up after so long a silence; 0: nobody does."""
+    alive_timeout_ms: Natural = 0
+    """Give me up after so long a silence of mine; 0: only if the daemon's configuration says so."""
+    lag_max_ms: Natural = 0
+    """End me when the oldest of what waits for me has waited so long; 0: only the configuration's bounds hold."""
 
 
 class JoinGroup(Word, frozen=True):
@@ -67,6 +74,10 @@ class LeaveGroup(Word, frozen=True):
 
 class Bye(Word, frozen=True):
     """I leave in good order."""
+
+
+class ClientAlive(Word, frozen=True):
+    """I am here: the answer to each `DaemonAlive` where the welcome says that silence is judged."""
 
 
 class Sending(NamedTuple):
@@ -91,6 +102,10 @@ class Welcome(Word, frozen=True):
     """Unique for ever: `name@daemon:boot.session`."""
     bundle_bytes: Natural
     message_bytes_max: Natural
+    alive_interval_ms: Natural = 0
+    """The daemon says something at least this often; 0: only when there is something to say."""
+    alive_timeout_ms: Natural = 0
+    """After so long a silence of yours the daemon gives you up: answer each `DaemonAlive`. 0: it does not."""
 
 
 class Rejected(Word, frozen=True):
@@ -99,7 +114,13 @@ class Rejected(Word, frozen=True):
     reason: Text
 
 
+class DaemonAlive(Word, frozen=True):
+    """I am here: said when nothing else was for `alive_interval_ms`."""
+
+
 class GroupView(Word, frozen=True):
+    """A view with all its members: the first one of a stay, and where that is shorter than what changed."""
+
     group: Text
     view: Ballot
     stamp: Annotated[int, Meta(ge=0, le=INFINITE)]
@@ -108,6 +129,31 @@ class GroupView(Word, frozen=True):
     transitional: Texts
     cause: Text
     detail: Text
+
+
+class Change(NamedTuple):
+    """A view, as its difference from the one before it in the same group.
+
+    Members: those before, without who went, with who came. The transitional set: those before who did not go and are
+    not apart. An empty detail names who came or went.
+    """
+
+    view: Ballot
+    stamp: Annotated[int, Meta(ge=0, le=INFINITE)]
+    site: Natural
+    came: Texts
+    gone: Texts
+    apart: Texts
+    """They stayed, but did not move with us from our previous view."""
+    cause: Text
+    detail: Text
+
+
+class GroupChanges(Word, frozen=True):
+    """The next views of a group, in their order; each is a view of its own."""
+
+    group: Text
+    changes: Annotated[tuple[Change, ...], Meta(max_length=100_000)]
 
 
 class GroupSignal(Word, frozen=True):
@@ -166,10 +212,22 @@ class Arrived(NamedTuple):
     body: memoryview
 
 
-FromClient = Hello | JoinGroup | LeaveGroup | Bye | Sending
-FromDaemon = Welcome | Rejected | GroupView | GroupSignal | GroupLeft | Failed | Ended | Discarded | Arrived
+FromClient = Hello | JoinGroup | LeaveGroup | Bye | ClientAlive | Sending
+FromDaemon = (
+    Welcome
+    | Rejected
+    | GroupView
+    | GroupSignal
+    | GroupLeft
+    | Failed
+    | Ended
+    | Discarded
+    | GroupChanges
+    | DaemonAlive
+    | Arrived
+)
 
-_CLIENT_WORDS: Final[tuple[type[Word], ...]] = (Hello, JoinGroup, LeaveGroup, Bye)
+_CLIENT_WORDS: Final[tuple[type[Word], ...]] = (Hello, JoinGroup, LeaveGroup, Bye, ClientAlive)
 _DAEMON_WORDS: Final[tuple[type[Word], ...]] = (
     Welcome,
     Rejected,
@@ -179,6 +237,8 @@ _DAEMON_WORDS: Final[tuple[type[Word], ...]] = (
     Failed,
     Ended,
     Discarded,
+    GroupChanges,
+    DaemonAlive,
 )
 _KIND: Final[dict[type[Word], int]] = {word: kind for kind, word in enumerate(_CLIENT_WORDS, start=1)} | {
     word: kind for kind, word in enumerate(_DAEMON_WORDS, start=33)
@@ -228,6 +288,19 @@ def arrived_head(bundle: Bundle, view: Ballot, body_bytes: int) -> bytes:
             groups,
         )
     )
+
+
+def change_piece(change: Change) -> bytes:
+    """One view of a run of them, for `changes_frame`: made once, however many sessions are told."""
+    return _encode(change)
+
+
+def changes_frame(group: str, pieces: Sequence[bytes]) -> bytes:
+    """A whole `GroupChanges` frame from the pieces of its changes."""
+    count = len(pieces)
+    head = b"\x92" + _encode(group) + (bytes((0x90 | count,)) if count < 16 else b"\xdd" + count.to_bytes(4, "big"))
+    body = head + b"".join(pieces)
+    return _HEAD.pack(len(body), _KIND[GroupChanges]) + body
 
 
 # --- from bytes
