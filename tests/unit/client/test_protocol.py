@@ -91,7 +91,7 @@ def test_a_refusal_is_told_and_ends_it() -> None:
 
 def test_another_version_ends_it() -> None:
     client = ClientProtocol("alice")
-    (event,) = tell(client, Welcome(2, ME, 100, 100))
+    (event,) = tell(client, Welcome(3, ME, 100, 100))
     assert isinstance(event, Disconnected)
     assert "install the same Covey" in event.reason
 
