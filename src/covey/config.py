@@ -30,6 +30,10 @@ AROUND_BYTES = 500
 """More than all that stands in a datagram beside the payload of a bundle and the names of its groups."""
 
 
+HEADS_BYTES_MAX = 332
+"""Of a packet with one piece of a bundle: all but the piece, where the cluster has the longest name."""
+
+
 def part_bytes(bundle_bytes: int, names_bytes: int) -> int:
     """How much of a message one bundle takes: less beside long names, since a bundle must fit one datagram.
 
@@ -231,8 +235,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         self._require(
             self.ring_packets_per_visit <= self.ring_packets_unstable, "ring_packets_per_visit <= ring_packets_unstable"
         )
-        pieces = self.packet_bytes // 2 * self.ring_packets_unstable
-        self._require(self.bundle_bytes <= pieces, "bundle_bytes <= packet_bytes / 2 * ring_packets_unstable")
+        self._require(
+            self.ring_packets_unstable >= self.pieces_max,
+            f"ring_packets_unstable >= {self.pieces_max}: the packets of one bundle with the longest names",
+        )
         largest = DATAGRAM_BYTES_MAX - AROUND_BYTES
         self._require(self.packet_bytes <= largest, f"packet_bytes <= {largest}")
         self._require(self.bundle_bytes <= largest, f"bundle_bytes <= {largest}")
@@ -247,6 +253,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         for field in self.__struct_fields__:
             least = 0 if field in MAY_BE_ZERO else 1
             self._require(least <= getattr(self, field) <= SETTING_MAX, f"{least} <= {field} <= {SETTING_MAX}")
+
+    @property
+    def pieces_max(self) -> int:
+        """Packets that the largest bundle needs, with the longest names that its groups can have."""
+        around = AROUND_BYTES + GROUPS_BYTES_MAX
+        return -(-(self.bundle_bytes + around) // (self.packet_bytes - HEADS_BYTES_MAX))
 
     def _require(self, holds: bool, rule: str) -> None:
         if not holds:

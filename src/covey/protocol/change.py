@@ -9,19 +9,29 @@ Invariants: C1 only bundles of the declared union are taken; C2 DONE is sent onl
 
 from __future__ import annotations
 
-from covey.errors import FrameError
+import msgspec
+
 from covey.ids import Life
 
 from .deadlines import Deadline
 from .effects import Effect, Send
-from .groups.exchange import GROUP_PARTS_BATCH, PART_OVERHEAD, Collected, cut
+from .groups.declared import Frozen
+from .groups.exchange import PART_OVERHEAD, PARTS_BATCH_MAX, Collected, Tables, batch_parts
 from .kit import Kit
 from .membership.machine import Attempt
 from .operation import Operation
 from .ordering.recovery import Holdings, Plan, make_plan, missing
-from .values import Bundle, Declaration, SessionGroups
+from .values import Bundle, Declaration, Stay
 from .wire.codec import RESEND_OVERHEAD, bundle_parts
 from .wire.frames import Done, Frame, GroupPart, Resend, StateTrans, Want, WantGroups
+
+FIRST_PART_HEAD = 4
+"""What the length of a part takes more than that of an empty one."""
+
+
+def part_bytes(kit: Kit) -> int:
+    """How much of what sessions have joined fits one packet."""
+    return kit.settings.packet_bytes - kit.codec.overhead - PART_OVERHEAD
 
 
 class Change:
@@ -31,7 +41,8 @@ class Change:
         attempt: Attempt,
         old: Operation,
         commit: frozenset[Life],
-        joined: tuple[SessionGroups, ...] = (),
+        mine: Frozen,
+        tables: Tables,
     ) -> None:
         self.kit = kit
         self.attempt = attempt
@@ -46,9 +57,10 @@ class Change:
         self._asked: set[tuple[int, int]] = set()
         self._received = False
         # What our sessions have joined, for those from other views; what theirs have joined.
-        self._parts = cut(joined, kit.settings.packet_bytes - kit.codec.overhead - PART_OVERHEAD)
+        self._mine = mine
+        self._tables = tables
         self._collected: dict[Life, Collected] = {}
-        self.joined: dict[Life, tuple[SessionGroups, ...]] = {}
+        self._batch_parts = batch_parts(part_bytes(kit))
 
     @property
     def is_complete(self) -> bool:
@@ -72,7 +84,10 @@ class Change:
             self.kit.count.drop("declaration dropped: impossible")
             return []
         if frame.declaration.view != self._old.view:
-            self._collected[sender] = Collected(frame.group_parts, frame.first_part)
+            collected = self._tables.of(sender, frame.groups_version, frame.group_parts)
+            if frame.first_part:
+                collected.add(0, frame.first_part, ends_page=True)
+            self._collected[sender] = collected
         self._declared[sender] = frame.declaration
         self.kit.clock.see(frame.declaration.high)
         return self._look()
@@ -140,12 +155,15 @@ class Change:
             self.kit.count.add("recovered from single holder")
 
     def on_want_groups(self, sender: Life, frame: WantGroups) -> list[Effect]:
-        wanted = [part for part in frame.parts if part < len(self._parts)][:GROUP_PARTS_BATCH]
-        return [self._send((sender.rank,), GroupPart(self.attempt.ballot, part, self._parts[part])) for part in wanted]
+        wanted = [number for number in frame.parts if number < self._mine.count][:PARTS_BATCH_MAX]
+        return [
+            self._send((sender.rank,), GroupPart(self.attempt.ballot, number, *self._mine.part(number)))
+            for number in wanted
+        ]
 
     def on_group_part(self, sender: Life, frame: GroupPart) -> list[Effect]:
         collected = self._collected.get(sender)
-        if collected is None or not collected.add(frame.part, frame.data):
+        if collected is None or not collected.add(frame.part, frame.data, frame.ends_page):
             self.kit.count.drop("group part dropped: not wanted")
             return []
         self._received = True
@@ -179,19 +197,23 @@ class Change:
         return self._finish() if self._understands_groups() else []
 
     def _ask_for_groups(self) -> list[Effect]:
-        return [
-            self._send((life.rank,), WantGroups(self.attempt.ballot, parts))
-            for life, collected in sorted(self._collected.items())
-            if (parts := collected.ask())
-        ]
+        asking: list[Effect] = []
+        for life, collected in sorted(self._collected.items(), key=lambda one: one[0]):
+            if parts := collected.ask(self._batch_parts):
+                self.kit.count.add("group parts asked")
+                asking.append(self._send((life.rank,), WantGroups(self.attempt.ballot, parts)))
+        return asking
 
     def _understands_groups(self) -> bool:
-        try:
-            self.joined = {life: collected.read() for life, collected in self._collected.items()}
-        except FrameError:
+        if any(collected.problem is not None for collected in self._collected.values()):
             self.kit.count.drop("declaration dropped: impossible groups")
             return False
-        return True
+        return all(collected.is_complete for collected in self._collected.values())
+
+    @property
+    def joined(self) -> tuple[tuple[Life, tuple[tuple[Stay, ...], ...]], ...]:
+        """What the sessions of those from other views have joined."""
+        return tuple((life, tuple(collected.pages)) for life, collected in sorted(self._collected.items()))
 
     def _make_plan(self) -> None:
         movers = {life: one for life, one in self._declared.items() if one.view == self._old.view}
@@ -246,10 +268,19 @@ class Change:
         if not to:
             to = self.undeclared()
         progress, self._received = self._received, False
-        first = self._parts[0] if self._parts else b""
-        have = tuple(sorted(self._declared))
-        frame = StateTrans(self.attempt.ballot, self._declaration, have, len(self._parts), first, progress)
-        return [self._send(tuple(life.rank for life in to), frame)] if to else []
+        return [Send(tuple(life.rank for life in to), self._state(progress))] if to else []
+
+    def _state(self, progress: bool) -> bytes:
+        """STATETRANS; with the only part of what our sessions have joined, if both fit a packet."""
+        have, mine = tuple(sorted(self._declared)), self._mine
+        frame = StateTrans(self.attempt.ballot, self._declaration, have, mine.version, mine.count, b"", progress)
+        alone = self.kit.codec.encode(frame)
+        if mine.count != 1:
+            return alone
+        first = mine.part(0).data
+        if len(alone) + len(first) + FIRST_PART_HEAD > self.kit.settings.packet_bytes:
+            return alone
+        return self.kit.codec.encode(msgspec.structs.replace(frame, first_part=first))
 
     def _say_done(self, to: tuple[Life, ...]) -> list[Effect]:
         frame = Done(self.attempt.ballot, reply=False)

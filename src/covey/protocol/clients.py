@@ -1,427 +1,266 @@
 """The clients of one daemon: streams in, submissions out; deliveries and views in, bytes to pull out.
 
 In:        what arrives on clients' streams, the effects of the engine in their order, deadlines.
-Out:       submissions (through the callback), effects for the driver, `pull`, and `declared` for a view change.
-Not here:  who is in which group, and what is declared of it (groups/); what waits for one client, names, what is wrong
-           with what a client says, and when it is too slow (session/); order (the engine).
+Out:       submissions and effects for the driver (through the desk), `pull`, and `declared` for a view change.
+Not here:  what clients ask (requests.py), what is still to be told (telling.py), what is done to a session (desk.py),
+           whether its program lives (liveness.py), who is in which group (groups/), order (the engine).
+
+A step does a bounded amount of work for clients: so many words of theirs, so many sessions told. The rest waits for the
+next step, which comes at once, after whatever the network has brought meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
+from typing import Final
 
-from covey.config import FRAME_SLACK
-from covey.errors import FrameError
-from covey.protocol.wire.session import (
-    VERSION,
-    Bye,
-    Ended,
-    Failed,
-    FromClient,
-    Hello,
-    JoinGroup,
-    LeaveGroup,
-    Rejected,
-    Sending,
-    Welcome,
-    Word,
-    arrived_head,
-    encode_word,
-    read_from_client,
-    sender_prefix,
-)
-
-from .effects import ClientClosed, ClientReading, ClientReady, Deliver, Effect, Installed, Notice, Signal, Stamped
+from .deadlines import Deadline
+from .desk import Desk, SubmitNow
+from .effects import Deliver, Effect, Installed, Signal, Stamped
 from .groups.declared import Declared
-from .groups.layer import Groups, Out
-from .inputs import Submit
 from .kit import Kit
-from .session.names import Names
-from .session.outbox import small_copied
-from .session.problems import Destinations, hello_problem, join_problem, sending_problem
+from .liveness import Liveness
+from .portions import PORTIONS, Portions
+from .requests import Requests
+from .session.blocking import Blocked
 from .session.session import Phase, Session
-from .session.slow import Remedy, SlowClients, requests
+from .telling import Changed, Telling, Told, told
 from .transport.queue import SubmitQueue
-from .values import Kind, Payload, Service, SessionGroups
+from .values import Kind, Payload, Service
 
-FIRST_SESSION = 100
+FIRST_SESSION: Final = 100
 """Lower numbers are for a daemon's own traffic."""
 
-SNAPSHOT_MAX = 100
+SNAPSHOT_MAX: Final = 100
 """Sessions, and groups, that a snapshot tells of."""
-
-SubmitNow = Callable[[Submit], str]
-"""Hands a submission to the engine; why it was refused, or nothing."""
 
 
 class Clients:
-    def __init__(self, kit: Kit, queue: SubmitQueue, submit: SubmitNow, is_working: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        kit: Kit,
+        queue: SubmitQueue,
+        submit: SubmitNow,
+        is_working: Callable[[], bool],
+        budget_bytes: int = 0,
+        portions: Portions = PORTIONS,
+    ) -> None:
         self._kit = kit
-        self._queue = queue
-        self._submit = submit
-        self._is_working = is_working
-        self.groups = Groups(kit.me, kit.count)
-        self._by_connection: dict[int, Session] = {}
-        self._by_number: dict[int, Session] = {}
-        self._names = Names()
-        self._destinations = Destinations()
-        self._slow = SlowClients(kit)
+        self._portions = portions
+        self._desk = Desk(kit, queue, submit, is_working, budget_bytes)
+        self.groups = self._desk.groups
+        self._blocked = Blocked(kit.settings.block_percent, kit.settings.block_max_ms)
+        self._liveness = Liveness(self._desk)
+        self._requests = Requests(self._desk, self._blocked, self._liveness, portions)
+        self._telling = Telling(self.groups, portions)
+        self.declared = Declared()
+        """What our sessions have joined, as far as it is fixed."""
         self._numbers = FIRST_SESSION
-        self._stalled: dict[int, Session] = {}
-        self._leaving: dict[int, Session] = {}
-        self._declared = Declared()
+        self._told_left = portions.told
         self._in_part = True
         self._signalled: list[Deliver] | None = None
-        self._effects: list[Effect] = []
-        self._now_us = 0
+        self.streams_unwritten = 0
+        """Streams that the driver has not come to yet."""
 
     def take_effects(self) -> list[Effect]:
-        effects, self._effects = self._effects, []
+        effects, self._desk.effects = self._desk.effects, []
         return effects
+
+    # --- a step
+
+    def begin(self, now_us: int) -> None:
+        self._desk.now_us = now_us
+        self._told_left = self._portions.told
+        self._requests.begin()
+        self._liveness.begin(now_us)
+
+    def work(self, now_us: int) -> None:
+        """Go on with what is left, as far as this step allows; the next one comes at once if that is not all."""
+        self._desk.now_us = now_us
+        self._tell_waiting()
+        self._requests.go_on()
+        if self._telling or self._desk.unheard:
+            self._kit.count.add("client work left for the next step")
+            self._kit.deadlines.set(Deadline.CLIENT_WORK, now_us)
+
+    @property
+    def is_behind(self) -> bool:
+        """More waits to be told, or written, than may wait: others should send less."""
+        return self._telling.is_behind or self.streams_unwritten > self._portions.unwritten
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What waits for clients: what waits for several counts once."""
+        return self._desk.total.size + self._telling.bytes_waiting
 
     # --- streams
 
     def on_connected(self, connection: int, now_us: int) -> None:
-        self._now_us = now_us
+        desk, most = self._desk, self._kit.settings.sessions_max
+        desk.now_us = now_us
         self._numbers += 1
-        session = self._by_connection[connection] = Session(connection, self._numbers, now_us)
-        self._slow.look_soon(now_us)
-        if len(self._by_connection) > self._kit.settings.sessions_max:
-            self._reject(session, f"this daemon has {self._kit.settings.sessions_max} sessions, and takes no more")
+        session = desk.by_connection[connection] = Session(connection, self._numbers, now_us, desk.total)
+        desk.slow.on_connected(session, now_us)
+        if len(desk.by_connection) > most:
+            desk.reject(session, f"this daemon has {most} sessions, and takes no more")
 
     def on_bytes(self, connection: int, data: bytes, now_us: int) -> None:
-        self._now_us = now_us
-        session = self._by_connection.get(connection)
-        if session is None or session.phase is Phase.ENDING:
-            return
-        try:
-            for kind, body in session.splitter.feed(data):
-                session.words.append(read_from_client(kind, body))
-            problem = session.splitter.problem
-        except FrameError as error:
-            problem = error
-        self._work(session)
-        if problem is not None:
-            self._kit.count.add(f"client ended: {problem.reason}")
-            self._end(session, f"it sent something that is no frame of ours ({problem})")
+        self._desk.now_us = now_us
+        session = self._desk.by_connection.get(connection)
+        if session is not None and session.phase is not Phase.ENDING:
+            self._liveness.heard(session)
+            self._requests.on_frames(session, session.splitter.feed(data), session.splitter.problem)
 
     def on_gone(self, connection: int, now_us: int) -> None:
-        """The stream is over, whoever ended it."""
-        self._now_us = now_us
-        session = self._by_connection.pop(connection, None)
-        if session is None:
-            return
-        self._stalled.pop(connection, None)
-        if session.phase is Phase.OPEN:
-            self._kit.count.add("client gone without goodbye")
-            self._depart(session)
+        """The stream is over, whoever ended it. What it said before is still done."""
+        self._desk.now_us = now_us
+        session = self._desk.by_connection.get(connection)
+        if session is not None:
+            session.is_gone = True
+            if session.phase is not Phase.OPEN or not session.words:
+                self._desk.forget(session)
 
     def pull(self, connection: int, room: int) -> list[Payload]:
         """What to write to a client now. The second door of the engine."""
-        session = self._by_connection.get(connection)
+        session = self._desk.by_connection.get(connection)
         if session is None:
             return []
         parts = session.outbox.pull(room)
         session.ready = bool(session.outbox)
-        self._slow.after_pull(session)
+        session.spoken_us = self._desk.now_us
+        self._desk.slow.after_pull(session)
         return parts
-
-    # --- what clients say
-
-    def resume(self, now_us: int) -> None:
-        """There may be room again for those whose words wait."""
-        self._now_us = now_us
-        for session in list(self._stalled.values()):
-            self._work(session)
-
-    def _work(self, session: Session) -> None:
-        while session.words and session.phase is not Phase.ENDING:
-            word = session.words.popleft()
-            if not self._do(session, word):
-                session.words.appendleft(word)
-                break
-        stalled = bool(session.words) and session.phase is not Phase.ENDING
-        if stalled:
-            self._stalled[session.connection] = session
-        else:
-            self._stalled.pop(session.connection, None)
-        if session.reading == stalled:
-            session.reading = not stalled
-            self._effects.append(ClientReading(session.connection, session.reading))
-
-    def _do(self, session: Session, word: FromClient) -> bool:
-        """False if it must wait."""
-        if session.phase is Phase.GREETING:
-            self._greet(session, word)
-        elif isinstance(word, Sending):
-            return self._send(session, word)
-        elif isinstance(word, JoinGroup):
-            self._join(session, word.group)
-        elif isinstance(word, LeaveGroup):
-            self._leave(session, word.group)
-        elif isinstance(word, Bye):
-            self._bye(session)
-        else:
-            self._end(session, "it said HELLO twice")
-        return True
-
-    def _greet(self, session: Session, word: FromClient) -> None:
-        problem = hello_problem(word, self._names)
-        if problem or not isinstance(word, Hello):
-            self._reject(session, problem)
-            return
-        settings, me = self._kit.settings, self._kit.me
-        address = f"{word.name}@{self._kit.name(me.rank)}"
-        process = f"{address}:{me.boot}.{session.number}"
-        session.open(word.name, process, word.priority, word.policy, settings.message_bytes_max + FRAME_SLACK)
-        if self._names.take(word.name, session.number):
-            self._kit.count.add("name came back")
-        self._by_number[session.number] = session
-        self.groups.addresses[address] = session.number
-        self._tell(session, Welcome(VERSION, process, settings.bundle_bytes, settings.message_bytes_max))
-
-    def _join(self, session: Session, group: str) -> None:
-        problem = join_problem(session, group, self._kit.settings.session_groups_max)
-        if problem:
-            self._tell(session, Failed(f"join {group}", problem))
-            return
-        session.asked.add(group)
-        self._change(session, Kind.JOIN, (group,))
-
-    def _leave(self, session: Session, group: str) -> None:
-        if group not in session.asked:
-            self._tell(session, Failed(f"leave {group}", "it is no member"))
-            return
-        session.asked.discard(group)
-        self._change(session, Kind.LEAVE, (group,))
-
-    def _change(self, session: Session, kind: Kind, groups: tuple[str, ...]) -> None:
-        """An ordered change, in the session's own line: never refused for want of room."""
-        session.changes += 1
-        self._submit(
-            Submit(
-                session.number, session.changes, Service.AGREED, sender_prefix(session.process), groups=groups,
-                kind=kind, priority=session.priority,
-            )
-        )  # fmt: skip
-
-    def _send(self, session: Session, word: Sending) -> bool:
-        problem = sending_problem(session, word, self._destinations)
-        if problem:
-            self._kit.count.add("client ended: impossible message")
-            self._end(session, problem)
-            return True
-        if not self._may_send(session, word):
-            return False
-        session.next_seq += word.messages
-        refused = self._submit(
-            Submit(
-                session.number, word.session_seq, word.service, word.body, word.messages, word.groups, Kind.MESSAGES,
-                word.flags, session.priority,
-            )
-        )  # fmt: skip
-        if refused:
-            self._tell(session, Failed(f"send {word.session_seq}", refused))
-        return True
-
-    def _may_send(self, session: Session, word: Sending) -> bool:
-        if self._slow.must_wait(word.groups):
-            return False
-        if word.service is Service.UNRELIABLE:
-            return True
-        mine = self._queue.bytes_of(session.number)
-        fits = not mine or mine + len(word.body) <= self._kit.settings.session_send_bytes
-        return fits and self._queue.has_room(word.body)
-
-    # --- the end of a session
-
-    def _reject(self, session: Session, reason: str) -> None:
-        self._kit.count.add("client rejected")
-        self._close(session, Rejected(reason))
-
-    def _end(self, session: Session, reason: str) -> None:
-        if session.phase is not Phase.ENDING:
-            self._close(session, Ended(reason, session.outbox.size, session.outbox.lag_us(self._now_us)))
-
-    def _close(self, session: Session, word: Rejected | Ended) -> None:
-        """Tell the client why, write what waits, close, and let its groups know."""
-        self._tell(session, word)
-        was_open, session.phase = session.phase is Phase.OPEN, Phase.ENDING
-        session.words.clear()
-        self._effects.append(ClientClosed(session.connection))
-        if was_open:
-            self._depart(session)
-
-    def _bye(self, session: Session) -> None:
-        """It is let go once its departure is ordered: then its name is free again."""
-        session.phase = Phase.ENDING
-        session.words.clear()
-        self._leaving[session.number] = session
-        self._depart(session)
-
-    def _depart(self, session: Session) -> None:
-        """Its departure is ordered after everything it sent; only then is its name free."""
-        session.blocking_us = None  # Nobody waits for it any more: not in the next view either.
-        self._by_number.pop(session.number, None)
-        del self.groups.addresses[f"{session.name}@{self._kit.name(self._kit.me.rank)}"]
-        self._names.on_departure(session.name)
-        if session.changes or session.next_seq > 1:
-            if not self._is_working():
-                self._kit.count.add("disconnect during a change")
-            self._change(session, Kind.DISCONNECT, ())
-        else:
-            self._free(session.number)
-
-    def _free(self, number: int) -> None:
-        self._names.free(number)
-        session = self._leaving.pop(number, None)
-        if session is not None:
-            word = encode_word(Ended("goodbye", 0, 0))
-            session.outbox.put((word,), len(word), self._now_us)
-            self._effects += [ClientReady(session.connection), ClientClosed(session.connection)]
 
     def end_all(self, reason: str, now_us: int) -> None:
         """The daemon stops: everyone is told."""
-        self._now_us = now_us
-        for session in list(self._by_connection.values()):
+        self._desk.now_us = now_us
+        for session in list(self._desk.by_connection.values()):
             if session.phase is Phase.OPEN:
-                self._end(session, reason)
+                self._desk.end(session, reason)
             elif session.phase is Phase.GREETING:
-                self._reject(session, reason)
-
-    # --- slow and silent clients
+                self._desk.reject(session, reason)
 
     def on_deadline(self, now_us: int) -> None:
-        self._now_us = now_us
-        for session in list(self._by_connection.values()):
-            if remedy := self._slow.look(session, now_us):
-                self._carry_out(session, remedy)
-        self._slow.look_again(self._by_connection.values(), now_us)
-
-    def _carry_out(self, session: Session, remedy: Remedy) -> None:
-        if remedy is Remedy.REJECT:
-            self._reject(session, "it said nothing for too long: send HELLO first")
-        elif remedy is Remedy.BLOCK:
-            self._block(session)
-        elif remedy is Remedy.UNBLOCK:
-            self._change(session, Kind.UNBLOCK, ())
-        elif remedy is Remedy.END:
-            self._too_slow(session)
-
-    def _block(self, session: Session) -> None:
-        """The senders of its groups, and those who send to it alone, wait until it has caught up."""
-        own = f"{session.name}@{self._kit.name(self._kit.me.rank)}"
-        for groups in requests([own, *self.groups.roster.groups_of(self._kit.me, session.number)]):
-            self._change(session, Kind.BLOCK, groups)
-
-    def _too_slow(self, session: Session) -> None:
-        size, lag_us = session.outbox.size, session.outbox.lag_us(self._now_us)
-        self._kit.count.add("client ended: too slow")
-        reason = f"it reads too slowly: {size} bytes wait, the oldest for {lag_us / 1_000_000:.1f} s"
-        self._effects.append(Notice(f"session {session.process} ended: {reason}"))
-        session.outbox.clear()
-        self._close(session, Ended(reason, size, lag_us))
-        session.blocking_us = None
+        """Look after silent and slow clients."""
+        desk = self._desk
+        desk.now_us = now_us
+        for session, remedy in desk.slow.look(now_us):
+            desk.carry_out(session, remedy)
+        self._blocked.look(now_us)
+        self._liveness.look(now_us)
+        desk.slow.look_again(now_us)
+        self._look_at_blocks()
+        self._liveness.look_in_time()
 
     # --- what the engine did
 
     def observe(self, effects: list[Effect], now_us: int) -> None:
         """Deliveries and views, in their order; the step from a signal to the view is looked at as a whole."""
-        self._now_us = now_us
+        self._desk.now_us = now_us
         for effect in effects:
             if isinstance(effect, Deliver):
-                if self._signalled is not None:
-                    self._signalled.append(effect)
-                else:
-                    self._on_deliver(effect)
+                self._on_deliver(effect)
             elif isinstance(effect, Stamped):
-                self._declared.on_stamped(effect)
+                self.declared.on_stamped(effect)
             elif isinstance(effect, Signal):
                 self._signalled = []
             elif isinstance(effect, Installed):
-                self._on_installed(effect)
+                self._telling.put(Changed(self._signalled or [], effect))
+                self._signalled = None
+                self._tell_waiting()
 
     def _on_deliver(self, effect: Deliver) -> None:
-        self._tell_all(self.groups.deliver(effect))
-        if effect.bundle.kind > Kind.MESSAGES:
-            self._after_change(effect)
+        """Most are told at once: the others wait their turn, and all that comes after them."""
+        if self._signalled is not None:
+            self._signalled.append(effect)
+        elif self._telling or self._told_left <= 0 or effect.bundle.kind is not Kind.MESSAGES:
+            self._tell_later(effect)
+        else:
+            for out in self.groups.message(effect):
+                if len(out.sessions) > self._told_left:
+                    self._tell_later(effect)
+                    return
+                self._hand_out(told(out))
 
-    def _on_installed(self, effect: Installed) -> None:
-        after, self._signalled = self._signalled or [], None
-        self._in_part = len(effect.members) < len(self._kit.cluster.daemons)
-        self._tell_all(self.groups.change(after, effect))
-        for one in after:
-            if one.bundle.kind > Kind.MESSAGES:
-                self._after_change(one)
-        self._slow.on_view()
-        for session in self._by_connection.values():
-            if session.blocking_us is not None:
-                self._block(session)
+    def _tell_later(self, effect: Deliver) -> None:
+        if effect.bundle.service is Service.UNRELIABLE and self._telling.is_behind:
+            self._kit.count.add("unreliable dropped: this daemon is behind")
+        else:
+            self._telling.put(effect)
+
+    def _tell_waiting(self) -> None:
+        while self._told_left > 0 and (portion := self._telling.next()) is not None:
+            self._told_left -= 1
+            if isinstance(portion, Told):
+                self._hand_out(portion)
+            elif isinstance(portion.effect, Installed):
+                self._after_view(portion.effect)
+            else:
+                self._after_change(portion.effect)
+
+    def _hand_out(self, portion: Told) -> None:
+        entry, by_number, put = portion.entry, self._desk.by_number, self._desk.put
+        if entry is None:
+            return
+        self._told_left -= len(portion.sessions)
+        for number in tuple(portion.sessions):
+            session = by_number.get(number)
+            if session is not None:
+                session.delivered += portion.messages
+                put(session, entry)
+
+    def _after_view(self, installed: Installed) -> None:
+        self._in_part = len(installed.members) < len(self._kit.cluster.daemons)
+        self._blocked.on_view(self._desk.now_us)
+        for session in self._desk.slow.blocking():
+            self._desk.block(session)
 
     def _after_change(self, effect: Deliver) -> None:
         bundle = effect.bundle
         if bundle.kind is Kind.JOIN and self._in_part:
             self._kit.count.add("joined in a part")
-        self._slow.on_change(bundle)
+        self._blocked.on_change(bundle, self._desk.now_us)
+        self._look_at_blocks()
         if bundle.kind is Kind.DISCONNECT and bundle.origin == self._kit.me:
-            self._free(bundle.session)
+            self._desk.free(bundle.session)
 
-    def declared(self) -> tuple[SessionGroups, ...]:
-        """What our sessions have joined, when the view is frozen."""
-        return self._declared.declared()
+    def _look_at_blocks(self) -> None:
+        if not self._blocked.is_idle:
+            self._desk.slow.look_soon(self._desk.now_us)
 
-    # --- telling clients
-
-    def _tell_all(self, outs: list[Out]) -> None:
-        for sessions, what in outs:
-            parts = (encode_word(what),) if isinstance(what, Word) else _data_parts(what)
-            size = sum(map(len, parts))
-            for number in sessions:
-                session = self._by_number.get(number)
-                if session is not None:
-                    session.delivered += what.bundle.count if isinstance(what, Deliver) else 0
-                    self._put(session, parts, size)
-
-    def _tell(self, session: Session, word: Word) -> None:
-        data = encode_word(word)
-        self._put(session, (data,), len(data))
-
-    def _put(self, session: Session, parts: tuple[Payload, ...], size: int) -> None:
-        if session.phase is Phase.ENDING:
-            return
-        session.outbox.put(parts, size, self._now_us)
-        if not session.ready:
-            session.ready = True
-            self._effects.append(ClientReady(session.connection))
-        if remedy := self._slow.after_put(session, self._now_us):
-            self._carry_out(session, remedy)
+    # --- for people and tests
 
     def snapshot(self, now_us: int) -> dict[str, object]:
-        """The sessions for which most waits, the largest groups: however many there are, the answer is bounded."""
-        named = [session for session in self._by_connection.values() if session.phase is not Phase.GREETING]
-        sessions = sorted(named, key=lambda one: (-one.outbox.size, one.connection))
-        sizes = sorted(self.groups.roster.sizes().items(), key=lambda one: (-one[1], one[0]))
+        """The sessions for which most waits, the largest groups. Its cost does not grow with their number."""
+        desk, roster = self._desk, self.groups.roster
+        waiting = desk.slow.waiting()[:SNAPSHOT_MAX]
+        known = {session.connection for session in waiting}
+        some = [one for one in islice(desk.by_number.values(), SNAPSHOT_MAX) if one.connection not in known]
         return {
-            "sessions": [session.snapshot(now_us) for session in sessions[:SNAPSHOT_MAX]],
-            "session_count": len(sessions),
-            "connection_count": len(self._by_connection),
-            "backlog_bytes": sum(session.outbox.size for session in sessions),
-            "groups": dict(sizes[:SNAPSHOT_MAX]),
-            "group_count": len(sizes),
-            "blocked": self._slow.blocked()[:SNAPSHOT_MAX],
+            "sessions": [session.snapshot(now_us) for session in [*waiting, *some][:SNAPSHOT_MAX]],
+            "session_count": len(desk.by_number),
+            "connection_count": len(desk.by_connection),
+            "backlog_bytes": desk.total.size,
+            "telling_bytes": self._telling.bytes_waiting,
+            "behind": self.is_behind,
+            "groups": roster.largest(SNAPSHOT_MAX),
+            "group_count": len(roster),
+            "memberships": desk.memberships,
+            "blocked": self._blocked.groups()[:SNAPSHOT_MAX],
         }
 
     def check(self, full: bool) -> None:
-        self._slow.check(self._by_connection.values())
-        self._names.check()
+        desk = self._desk
+        desk.slow.check(desk.by_connection.values())
+        self._blocked.check()
+        self._requests.check()
+        self._telling.check()
+        desk.names.check()
         if full:
-            for session in self._by_connection.values():
+            for session in desk.by_connection.values():
                 session.outbox.check()
+            entries = {id(one): one.size for session in desk.by_connection.values() for one in session.outbox.entries()}
+            assert desk.total.size == sum(entries.values()), "X2"
             self.groups.roster.check()
-
-
-def _data_parts(effect: Deliver) -> tuple[Payload, ...]:
-    if len(effect.payloads) == 1:
-        payload = small_copied(effect.payloads[0])
-        return (arrived_head(effect.bundle, effect.view, len(payload)), payload)
-    return (arrived_head(effect.bundle, effect.view, sum(map(len, effect.payloads))), *effect.payloads)
+            self.declared.check()

@@ -21,6 +21,7 @@ class Deadline(Enum):
     HURRY = "ask again for a parked token"
     ANNOUNCE = "tell the other sites how far we are"
     CLIENTS = "look after silent and slow clients"
+    CLIENT_WORK = "go on with what one step could not do for clients"
 
     __hash__ = object.__hash__
     """Each is one object. What Enum offers computes a hash of the name, in Python, a dozen times a step."""

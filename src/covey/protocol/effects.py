@@ -7,7 +7,7 @@ import msgspec
 from covey.ids import Ballot, Life
 
 from .states import Reason, State
-from .values import Bundle, Payload, SessionGroups
+from .values import Bundle, Payload, Stay
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
@@ -51,8 +51,8 @@ class Installed(msgspec.Struct, frozen=True, gc=False):
     reason: Reason
     detail: str
     """Whom the reason is about."""
-    joined: tuple[tuple[Life, tuple[SessionGroups, ...]], ...] = ()
-    """What the sessions of those from other views have joined."""
+    joined: tuple[tuple[Life, tuple[tuple[Stay, ...], ...]], ...] = ()
+    """What the sessions of those from other views have joined, in portions."""
 
 
 class Entered(msgspec.Struct, frozen=True, gc=False):

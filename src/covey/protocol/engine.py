@@ -11,22 +11,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from covey.config import COUNT_MAX, FRAME_SLACK, GROUPS_BYTES_MAX, GROUPS_MAX, Cluster, Settings, digest, part_bytes
+from covey import config
+from covey.config import COUNT_MAX, FRAME_SLACK, GROUPS_BYTES_MAX, GROUPS_MAX, Cluster, Settings, digest
 from covey.errors import FrameError, OutsiderError
 from covey.ids import Ballot, Instant, Life
 
-from .change import Change
+from .change import Change, part_bytes
 from .clients import Clients
 from .clock import StampClock
 from .deadlines import WORKING, Deadline, DeadlineTable
 from .effects import Deliver, Effect, Installed, Refused, Send, Signal, Stopped
+from .groups.exchange import Tables
 from .inputs import ClientBytes, ClientConnected, ClientGone, Datagram, Input, PeerRefused, Submit
 from .kit import Kit
 from .membership.machine import Machine
 from .operation import Operation
 from .outsiders import UNLISTED, Outsiders
+from .portions import PORTIONS, Portions
 from .states import Reason, State
-from .transport.queue import SubmitQueue, Waiting
+from .transport.queue import SubmitQueue, Waiting, cost
 from .values import Count, Delivery, Kind, Payload, Service
 from .wire.codec import Codec
 from .wire.frames import (
@@ -58,15 +61,30 @@ ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Token
 
 
 class Engine:
-    def __init__(self, cluster: Cluster, me: Life, settings: Settings, start: Instant, seed: int) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        me: Life,
+        settings: Settings,
+        start: Instant,
+        seed: int,
+        budget_bytes: int = 0,
+        portions: Portions = PORTIONS,
+    ) -> None:
+        """`budget_bytes` is what may wait for all clients together, where the settings leave that to the machine."""
         codec = Codec(cluster.name, digest(cluster, settings), me)
         clock = StampClock(start, settings.skew_max_ms * 1_000)
         self.kit = Kit(me, cluster, settings, codec, clock, Count(), DeadlineTable())
         self.machine = Machine(self.kit, counter=start.wall_us // 1_000_000, seed=seed)
-        self._queue = SubmitQueue(me, self.kit.site, settings.submit_queue_bytes, settings.bundle_bytes)
+        self._queue = SubmitQueue(
+            me, self.kit.site, settings.submit_queue_bytes, settings.bundle_bytes, settings.session_send_bytes
+        )
         self.operation = Operation(self.kit, self.machine.view, self.machine.members, self._queue, 0)
         self.operation.end()
-        self.clients = Clients(self.kit, self._queue, self._submit_now, lambda: self.machine.active)
+        self.clients = Clients(
+            self.kit, self._queue, self._submit_now, lambda: self.machine.active, budget_bytes, portions
+        )
+        self._tables = Tables()
         self._produced: list[Effect] = []
         self._now_us = start.mono_us
         self.change: Change | None = None
@@ -90,25 +108,31 @@ class Engine:
         if self._stopped:
             return effects
         now_us = self._now_us = now.mono_us
+        self.clients.begin(now_us)
         tokens: list[tuple[Datagram, Life, Token]] = []
         for one in inputs:
             if not isinstance(one, Datagram):
                 self._emit(effects, self._take(one, now_us))
             elif (new := self._on_datagram(one, tokens, now_us)) or self._produced:
                 self._emit(effects, new)
+        self.operation.behind = self.clients.is_behind
         self._emit(effects, self._progress(now_us))
         for one, sender, token in tokens:
             self._emit(effects, self._on_token(one, sender, token, now_us))
         for deadline in self.kit.deadlines.due(now_us):
             if self.kit.deadlines.take(deadline, now_us):
                 self._emit(effects, self._on_deadline(deadline, now_us) + self._carry_out(now_us))
-        self.clients.resume(now_us)
+        self.clients.work(now_us)
         self._emit(effects, [])
         return effects + self._maybe_say_goodbye()
 
     def pull(self, connection: int, room: int) -> list[Payload]:
         """The second door: what to write to a client whose stream has room."""
         return self.clients.pull(connection, room)
+
+    def writing_waits(self, streams: int) -> None:
+        """So many streams of clients have something to be written that the driver has not come to yet."""
+        self.clients.streams_unwritten = streams
 
     def _emit(self, effects: list[Effect], new: list[Effect]) -> None:
         """Clients see what the daemon did, at once and in order; what that leads to is done too."""
@@ -260,9 +284,10 @@ class Engine:
         if names_bytes > GROUPS_BYTES_MAX:
             return "the group names are too long"
         if submit.service is Service.UNRELIABLE:
-            too_large = len(submit.payload) > part_bytes(self.kit.settings.bundle_bytes, names_bytes)
+            too_large = len(submit.payload) > config.part_bytes(self.kit.settings.bundle_bytes, names_bytes)
             return "an unreliable message must fit one bundle" if too_large else ""
-        return "" if self._queue.has_room(submit.payload) else "the send queue is full"
+        fits = self._queue.has_room(cost(len(submit.payload), names_bytes))
+        return "" if fits or submit.kind is Kind.MESSAGES else "the send queue is full"
 
     def _on_stop(self, now_us: int) -> list[Effect]:
         self._stopping = True
@@ -410,6 +435,8 @@ class Engine:
         if deadline is Deadline.CLIENTS:
             self.clients.on_deadline(now_us)
             return []
+        if deadline is Deadline.CLIENT_WORK:
+            return []  # It has brought us here: `work` is done in every step.
         if deadline is Deadline.ANNOUNCE:
             return self.operation.send_announcement(now_us)
         return self.operation.on_token_deadline(deadline, now_us)
@@ -435,7 +462,8 @@ class Engine:
         elif self.change is None or self.change.attempt != attempt:
             if not self.operation.order.frozen:
                 self._commit = frozenset([self.kit.me])
-            self.change = Change(self.kit, attempt, self.operation, self._commit, self.clients.declared())
+            mine = self.clients.declared.frozen(part_bytes(self.kit))
+            self.change = Change(self.kit, attempt, self.operation, self._commit, mine, self._tables)
             self.kit.deadlines.set(Deadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
             effects += self.change.start()
         change = self.change
@@ -465,8 +493,9 @@ class Engine:
         reason = self.machine.change_reason
         cause = self._cause(plan.movers, members, reason)
         who = "" if previous is None else self._who(old.members, plan.movers, members)
-        detail, joined = who or self.machine.change_detail, tuple(sorted(change.joined.items()))
-        effects.append(Installed(previous, view, members, plan.movers, cause, reason, detail, joined))
+        detail = who or self.machine.change_detail
+        effects.append(Installed(previous, view, members, plan.movers, cause, reason, detail, change.joined))
+        self._tables.clear()
         self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high)
         self.change, self._first = None, False
         effects += self.machine.installed(now_us)

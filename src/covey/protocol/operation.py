@@ -24,9 +24,6 @@ from .values import Announcement, Bundle, Delivery, Kind, Service
 from .wire.codec import PACKET_OVERHEAD, bundle_parts
 from .wire.frames import Announce, Data, Parked, Token, Unreliable
 
-_BUNDLE_HEADROOM = 160
-"""More than any bundle header: used to guess how many packets the next bundle needs."""
-
 
 def _pieces_max(settings: Settings, sites: int) -> int:
     """More pieces than the windows of all sources let be under way."""
@@ -50,6 +47,9 @@ class Operation:
         self.ring = Ring(view, ring, kit.me.rank, kit.settings, kit.codec, kit.count) if len(ring) > 1 else None
         self.mesh = Mesh(view, kit.site, self.others, high, kit.settings) if self.ring is None else None
         self._high = high
+        self.behind = False
+        """Our clients are told too slowly: nothing is stamped here, and others are asked to send less."""
+        self._received_before: dict[int, int] = {}
         self._far_ahead: set[int] = set()
         self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
         smallest = part_bytes(kit.settings.bundle_bytes, GROUPS_BYTES_MAX)
@@ -111,6 +111,9 @@ class Operation:
 
     def _may_stamp(self) -> bool:
         service = self.queue.next_service()
+        if self.behind and service is not None:
+            self.kit.count.add("sending waits: clients are behind")
+            return False
         return service is not None and (service < Service.CAUSAL or self.order.past_is_complete())
 
     def _stamp(self, number: int, stamp: int, packer: Packer) -> list[Effect]:
@@ -147,7 +150,7 @@ class Operation:
         received = self.order.stability.received_by_all(self.kit.site)
         bundles_max = received + self.kit.settings.ring_bundles_unstable
         while allowance and site_seq < bundles_max and self._may_stamp():
-            if packer.packets and packer.packets_after(self.queue.peek_size() + _BUNDLE_HEADROOM) > allowance:
+            if packer.packets and packer.packets_after(self.queue.next_bytes()) > allowance:
                 break
             site_seq, stamp = site_seq + 1, max(stamp + 1, self.kit.clock.now(now_us))
             effects += self._stamp(site_seq, stamp, packer)
@@ -155,11 +158,12 @@ class Operation:
             self.kit.count.add("window closed")
         mine = Visit(
             line=self.order.line(),
-            received={site: log.gap_free for site, log in self.order.logs.items()},
+            received=self._received(),
             site_seq=site_seq,
             stamp=stamp,
             packets=packer.packets,
-            busy=not self.is_settled(),
+            busy=not self.is_settled() or self.behind,
+            behind=self.behind,
         )
         effects += ring.turn(mine, now_us, self.kit.deadlines)
         stability = self.order.stability
@@ -233,7 +237,7 @@ class Operation:
             return []
         self._raise_own(self.mesh, now_us)
         quiet = self.is_settled()
-        received = {site: log.gap_free for site, log in self.order.logs.items()}
+        received = self._told_received(self.mesh)
         frame = self.mesh.announcement(self.order.line(), received, quiet)
         self.mesh.announced(now_us, quiet, self.kit.deadlines)
         return [Send(self.others, self.kit.codec.encode(frame)), *self.progress(now_us)]
@@ -286,11 +290,23 @@ class Operation:
         self.order.announce(mesh.site, Announcement(mesh.site_seq, promised))
         line, before = self.order.line(), self.order.safe_line()
         self.order.stability.raise_line(mesh.site, line)
-        for site, log in self.order.logs.items():
-            self.order.stability.raise_received(mesh.site, site, log.gap_free)
+        for site, number in self._told_received(mesh).items():
+            self.order.stability.raise_received(mesh.site, site, number)
         if self.others and line > before and self.order.has_unstable():
             interval_us = self.kit.settings.announce_interval_ms * 1_000
             self.kit.deadlines.set_if_clear(Deadline.ANNOUNCE, now_us + interval_us)
+
+    def _received(self) -> dict[int, int]:
+        """Of each site, up to where we have all bundles."""
+        return {site: log.gap_free for site, log in self.order.logs.items()}
+
+    def _told_received(self, mesh: Mesh) -> dict[int, int]:
+        """The same; while we are behind, what others sent does not count as received, so that their windows close."""
+        received = self._received()
+        if self.behind and self._received_before:
+            received = self._received_before | {mesh.site: received[mesh.site]}
+        self._received_before = received
+        return received
 
     def _deliveries(self, deliveries: Iterable[Delivery]) -> list[Effect]:
         return [Deliver(self.view, bundle, payloads) for bundle, payloads in deliveries]

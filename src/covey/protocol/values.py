@@ -60,12 +60,13 @@ class Place(NamedTuple):
     site: Annotated[int, Meta(ge=0, le=INFINITE)]
 
 
-class SessionGroups(NamedTuple):
-    """What one session has joined, as its daemon declares it: the joins whose places are fixed."""
+class Stay(NamedTuple):
+    """One session in one group, as its daemon declares it: a join whose place in the order is fixed."""
 
     session: Natural
-    process: str
-    groups: tuple[tuple[str, Place], ...]
+    process: Annotated[str, Meta(max_length=600)]
+    group: Annotated[str, Meta(max_length=600)]
+    place: Place
 
 
 class SessionKey(NamedTuple):

@@ -180,7 +180,9 @@ class Forger:
             self._ballot(sender), Position(self._clock(), 0), self._clock(), self._clock(), self._lives(), (site,)
         )
         part = self._random.randbytes(self._random.choice((0, 40)))
-        return StateTrans(self._ballot(sender), declaration, self._lives(), number(1) % 65_536, part, self._flag())
+        return StateTrans(
+            self._ballot(sender), declaration, self._lives(), number(1), number(1) % 65_536, part, self._flag()
+        )
 
     def _want(self, sender: Life) -> Want:
         ranges = [(0, self.number(1), self.number(self.facts.packets)) for _ in range(self._length())]
@@ -190,7 +192,7 @@ class Forger:
         return WantGroups(self._ballot(sender), tuple(self.number(1) for _ in range(self._length())))
 
     def _group_part(self, sender: Life) -> GroupPart:
-        return GroupPart(self._ballot(sender), self.number(1), self._random.randbytes(30))
+        return GroupPart(self._ballot(sender), self.number(1), self._random.randbytes(30), self._flag())
 
     def _done(self, sender: Life) -> Done:
         return Done(self._ballot(sender), self._flag())

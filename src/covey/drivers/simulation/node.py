@@ -9,6 +9,7 @@ from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
 from covey.protocol.engine import Engine
 from covey.protocol.inputs import Datagram, Input
+from covey.protocol.portions import PORTIONS, Portions
 from covey.trace.daemon import DaemonRecorder
 
 INBOX_MAX = 400
@@ -66,7 +67,14 @@ class Node:
 
 
 def make_node(
-    cluster: Cluster, settings: Settings, life: Life, clocks: Clocks, recorder: DaemonRecorder, now: int, seed: int
+    cluster: Cluster,
+    settings: Settings,
+    life: Life,
+    clocks: Clocks,
+    recorder: DaemonRecorder,
+    now: int,
+    seed: int,
+    portions: Portions = PORTIONS,
 ) -> Node:
-    engine = Engine(cluster, life, settings, clocks.at(now), seed)
+    engine = Engine(cluster, life, settings, clocks.at(now), seed, portions=portions)
     return Node(life.rank, life, engine, recorder, clocks)

@@ -11,6 +11,7 @@ from random import Random
 import msgspec
 
 from covey.config import FRAME_SLACK, Cluster, Settings, lan, one_daemon_sites, one_site, wan
+from covey.protocol.portions import PORTIONS, Portions
 from covey.trace.record import REPLAY
 
 from .network import NetworkOptions
@@ -72,6 +73,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Programs that use the daemons."""
     pause_ms: float
     """Of each program between two things that it does, on average."""
+    portions: Portions
+    """How much a daemon does for clients in one step."""
 
 
 def draw(seed: int, asked: Asked, random: Random) -> Options:
@@ -94,6 +97,7 @@ def draw(seed: int, asked: Asked, random: Random) -> Options:
         final=random.choice(("whole", "whole", "whole", "split", "one_way")),
         clients=clients,
         pause_ms=60.0 / room if shared else 60.0,
+        portions=_portions(seed),
     )
 
 
@@ -131,7 +135,7 @@ def _bounds(seed: int, settings: Settings) -> Settings:
         return settings
     return msgspec.structs.replace(
         settings,
-        ring_packets_unstable=random.choice((30, 60)),
+        ring_packets_unstable=max(random.choice((30, 60)), settings.pieces_max),
         ring_bundles_unstable=random.choice((6, 30)),
         source_bundles_unstable=random.choice((3, 10)),
         submit_queue_bytes=random.choice((3_000, 10_000)),
@@ -139,6 +143,22 @@ def _bounds(seed: int, settings: Settings) -> Settings:
         session_send_bytes=random.choice((4_000, 40_000)),
         session_receive_bytes=_LARGEST + FRAME_SLACK + random.choice((1_000, 20_000)),
         block_max_ms=random.choice((300, 2_000)),
+    )
+
+
+def _portions(seed: int) -> Portions:
+    """Half of the seeds do little in a step, so that work is cut wherever it can be."""
+    random = Random(f"covey {seed} portions")
+    if random.random() < 0.5:
+        return PORTIONS
+    return Portions(
+        words=random.choice((1, 5)),
+        turn=random.choice((1, 3)),
+        told=random.choice((1, 4, 20)),
+        at_once=random.choice((1, 2)),
+        run=random.choice((1, 3, 10)),
+        behind=random.choice((3, 20)),
+        behind_bytes=random.choice((2_000, 100_000)),
     )
 
 

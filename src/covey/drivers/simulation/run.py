@@ -59,6 +59,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     world.repeated_by = asked.command(seed)
     world.check_invariants = invariants
     world.ports_refuse = "refused" in options.kinds
+    world.portions = options.portions
     workload = Workload(world, random, options.rate_per_second)
     faults = Faults(world, random, options.kinds, workload)
     for rank in range(len(options.cluster.daemons)):

@@ -15,6 +15,7 @@ from covey.config import Cluster, Settings
 from covey.ids import Life
 from covey.protocol.effects import Effect, Entered, Installed, Refused, Send, Stamped, Stopped
 from covey.protocol.inputs import Datagram, Input, PeerRefused
+from covey.protocol.portions import PORTIONS
 from covey.protocol.states import State
 from covey.protocol.values import Count
 from covey.protocol.wire.codec import frame_name
@@ -47,6 +48,7 @@ class World:
         self.repeated_by: str | None = None  # The command that plays this run again, for who reads its trace.
         self.check_invariants = True
         self.ports_refuse = False
+        self.portions = PORTIONS
         self.changed_at = 0
         self._run = run
         self._sink = sink
@@ -92,7 +94,7 @@ class World:
         self._lives[rank] = life.boot
         recorder = DaemonRecorder(self._run, self.cluster, life, self._sink)
         seed = self.random.getrandbits(62)
-        node = make_node(self.cluster, self.settings, life, clocks, recorder, self.now, seed)
+        node = make_node(self.cluster, self.settings, life, clocks, recorder, self.now, seed, self.portions)
         self.nodes[rank] = node
         recorder.event("recover", self.time_ns, self._steps, detail=self.repeated_by)
         self._perform(node, node.engine.start(clocks.at(self.now)))

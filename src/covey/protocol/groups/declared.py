@@ -1,38 +1,137 @@
 """What the sessions of this daemon have joined, as far as it is fixed: what a view change declares of them.
 
 In:        our own joins, leaves and disconnects, when they are stamped.
-Out:       `declared`, for the moment at which the view is frozen.
-Not here:  who is in which group by what was delivered (roster.py), how this travels (exchange.py).
+Out:       `frozen`, for the moment at which the view is frozen: the same stays in parts that fit datagrams.
+Not here:  who is in which group by what was delivered (roster.py), how parts travel (exchange.py).
 
-Once a change of ours is stamped, we shall deliver it in this view, whatever comes.
+Once a change of ours is stamped, we shall deliver it in this view, whatever comes. Stays are kept in pages, so that
+freezing a view costs little however many there are: a page is encoded when somebody asks for a part of it.
+
+Invariants: D1 `size` of a page is the length of its encoding, at most PAGE_BYTES; D2 a stay is in one page.
 """
 
 from __future__ import annotations
 
-from covey.protocol.effects import Stamped
-from covey.protocol.values import Kind, Place, SessionGroups
+from bisect import bisect_right
+from typing import Final, NamedTuple
 
+import msgspec
+
+from covey.protocol.effects import Stamped
+from covey.protocol.values import Kind, Place, Stay
+
+from .exchange import PAGE_BYTES
 from .layer import process_of
+
+_ARRAY_BYTES: Final = 5
+"""The head of a page, which is a msgpack array with a count of four bytes."""
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Page:
+    """Some stays, and how long their encoding is."""
+
+    def __init__(self) -> None:
+        self.stays: dict[tuple[int, str], Stay] = {}
+        self.size = _ARRAY_BYTES
+
+    def encode(self) -> bytes:
+        head = b"\xdd" + len(self.stays).to_bytes(4, "big")
+        return head + b"".join(map(_encode, self.stays.values()))
+
+
+class Part(NamedTuple):
+    """One part of the encoding of all pages."""
+
+    data: bytes
+    ends_page: bool
+
+
+class Frozen:
+    """The stays at one moment, in parts of at most `part_bytes`."""
+
+    def __init__(self, version: int, pages: list[Page], part_bytes: int) -> None:
+        self.version = version
+        self._pages = pages
+        self._part_bytes = part_bytes
+        self._starts: list[int] = []
+        """The number of the first part of each page."""
+        self.count = 0
+        for page in pages:
+            self._starts.append(self.count)
+            self.count += -(-page.size // part_bytes)
+        self._encoded: tuple[int, bytes] = (-1, b"")
+
+    def part(self, number: int) -> Part:
+        at = bisect_right(self._starts, number) - 1
+        if self._encoded[0] != at:
+            self._encoded = at, self._pages[at].encode()
+        data = self._encoded[1]
+        start = (number - self._starts[at]) * self._part_bytes
+        return Part(data[start : start + self._part_bytes], start + self._part_bytes >= len(data))
 
 
 class Declared:
     def __init__(self) -> None:
-        self._sessions: dict[int, tuple[str, dict[str, Place]]] = {}
-        """The process of each session, and where in the order it joined which groups."""
+        self.version = 0
+        """Grows with each change."""
+        self._pages: dict[int, Page] = {}
+        self._numbers = 0
+        self._open = 0
+        """The page that the next stay goes to."""
+        self._page_of: dict[int, dict[str, int]] = {}
+        """By session and group."""
 
     def on_stamped(self, effect: Stamped) -> None:
         bundle = effect.bundle
         if bundle.kind is Kind.JOIN:
-            _, groups = self._sessions.setdefault(bundle.session, (process_of(bundle, effect.payloads[0]), {}))
-            groups.setdefault(bundle.groups[0], Place(effect.view, bundle.stamp, bundle.site))
-        elif bundle.kind is Kind.LEAVE and bundle.session in self._sessions:
-            self._sessions[bundle.session][1].pop(bundle.groups[0], None)
+            place = Place(effect.view, bundle.stamp, bundle.site)
+            self._add(Stay(bundle.session, process_of(bundle, effect.payloads[0]), bundle.groups[0], place))
+        elif bundle.kind is Kind.LEAVE:
+            self._remove(bundle.session, bundle.groups[0])
         elif bundle.kind is Kind.DISCONNECT:
-            self._sessions.pop(bundle.session, None)
+            for group in list(self._page_of.get(bundle.session, ())):
+                self._remove(bundle.session, group)
 
-    def declared(self) -> tuple[SessionGroups, ...]:
-        return tuple(
-            SessionGroups(number, process, tuple(groups.items()))
-            for number, (process, groups) in sorted(self._sessions.items())
-            if groups
-        )
+    def _add(self, stay: Stay) -> None:
+        pages = self._page_of.setdefault(stay.session, {})
+        if stay.group in pages:
+            return
+        size = len(_encode(stay))
+        page = self._pages.get(self._open)
+        if page is None or page.size + size > PAGE_BYTES:
+            self._numbers += 1
+            self._open = self._numbers
+            page = self._pages[self._open] = Page()
+        page.stays[stay.session, stay.group] = stay
+        page.size += size
+        pages[stay.group] = self._open
+        self.version += 1
+
+    def _remove(self, session: int, group: str) -> None:
+        pages = self._page_of.get(session, {})
+        number = pages.pop(group, None)
+        if number is None:
+            return
+        if not pages:
+            del self._page_of[session]
+        page = self._pages[number]
+        page.size -= len(_encode(page.stays.pop((session, group))))
+        if not page.stays:
+            del self._pages[number]
+        elif page.size <= PAGE_BYTES // 2:
+            self._open = number  # It has room: many leaves and joins do not leave many pages that are almost empty.
+        self.version += 1
+
+    def __len__(self) -> int:
+        return sum(len(page.stays) for page in self._pages.values())
+
+    def frozen(self, part_bytes: int) -> Frozen:
+        return Frozen(self.version, list(self._pages.values()), part_bytes)
+
+    def check(self) -> None:
+        for page in self._pages.values():
+            assert page.stays, "D1"
+            assert page.size == len(page.encode()) <= PAGE_BYTES, "D1"
+        assert sum(map(len, self._page_of.values())) == len(self), "D2"

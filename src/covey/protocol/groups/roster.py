@@ -1,19 +1,22 @@
-"""Who is in which group: a fold over the ordered joins, leaves and disconnects of one daemon's history (PROTOCOL §4).
+"""Who is in which group: a fold over the ordered joins, leaves and disconnects of one daemon's history.
 
 In:        the changes, in the agreed order; at a new daemon view, who moved with us and what the others declare.
 Out:       members by group, the sessions of this daemon by group.
 Not here:  what clients are told (layer.py).
 
-Invariant: G1 the local index, the groups of each session and the members of each group tell the same.
+Invariant: G1 the local index, the groups of each session, the sessions of each daemon, the sizes and the members of
+each group tell the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+import heapq
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
 
 from covey.ids import Life
-from covey.protocol.values import Place, SessionGroups
+from covey.protocol.values import Place, Stay
 
 
 class Member(NamedTuple):
@@ -34,16 +37,21 @@ class Roster:
         self._me = me
         self._members: dict[str, dict[Key, Member]] = {}
         self._groups_of: dict[Key, dict[str, None]] = {}
-        self._local: dict[str, tuple[int, ...]] = {}
+        self._sessions_of: dict[Life, dict[int, None]] = {}
+        self._local: dict[str, dict[int, None]] = {}
+        self._by_size: dict[int, dict[str, None]] = {}
 
     # --- questions
+
+    def __len__(self) -> int:
+        return len(self._members)
 
     def members(self, group: str) -> dict[Key, Member]:
         """By daemon and session; do not change it."""
         return self._members.get(group, {})
 
-    def local(self, group: str) -> tuple[int, ...]:
-        """The sessions of this daemon in a group."""
+    def local(self, group: str) -> Collection[int]:
+        """The sessions of this daemon in a group, in the order of their joins."""
         return self._local.get(group, ())
 
     def local_groups(self) -> list[str]:
@@ -52,9 +60,19 @@ class Roster:
     def groups_of(self, life: Life, session: int) -> list[str]:
         return list(self._groups_of.get((life, session), ()))
 
-    def sizes(self) -> dict[str, int]:
-        """How many members each group has."""
-        return {group: len(members) for group, members in sorted(self._members.items())}
+    def sessions_of(self, life: Life) -> list[int]:
+        """The sessions of a daemon that are in any group."""
+        return list(self._sessions_of.get(life, ()))
+
+    def lives(self) -> list[Life]:
+        """The daemons with members."""
+        return sorted(self._sessions_of)
+
+    def largest(self, most: int) -> dict[str, int]:
+        """The largest groups, by size: it costs no more however many groups there are."""
+        sizes = heapq.nlargest(most, self._by_size)
+        found = ((group, size) for size in sizes for group in heapq.nsmallest(most, islice(self._by_size[size], 1_000)))
+        return dict(islice(found, most))
 
     def listing(self, wanted: str, groups_max: int, members_max: int) -> dict[str, object]:
         """Who is where: the groups of this name, or with these first letters before a `*`; all of them for nothing.
@@ -74,46 +92,56 @@ class Roster:
     def join(self, group: str, member: Member) -> bool:
         """False if the session is a member already."""
         key = (member.life, member.session)
-        members = self._members.setdefault(group, {})
-        if key in members:
+        members = self._members.get(group)
+        if members is None:
+            members = self._members[group] = {}
+        elif key in members:
             return False
         members[key] = member
-        self._groups_of.setdefault(key, {})[group] = None
+        self._resized(group, len(members) - 1, len(members))
+        groups = self._groups_of.get(key)
+        if groups is None:
+            groups = self._groups_of[key] = {}
+            self._sessions_of.setdefault(member.life, {})[member.session] = None
+        groups[group] = None
         if member.life == self._me:
-            self._local[group] = (*self.local(group), member.session)
+            self._local.setdefault(group, {})[member.session] = None
         return True
 
     def leave(self, group: str, life: Life, session: int) -> Member | None:
         """The member that was; None if it was none."""
-        member = self._members.get(group, {}).pop((life, session), None)
+        members = self._members.get(group, {})
+        member = members.pop((life, session), None)
         if member is None:
             return None
-        if not self._members[group]:
+        self._resized(group, len(members) + 1, len(members))
+        if not members:
             del self._members[group]
-        groups = self._groups_of[life, session]
-        del groups[group]
-        if not groups:
-            del self._groups_of[life, session]
+        _discard(self._groups_of, (life, session), group)
+        if (life, session) not in self._groups_of:
+            _discard(self._sessions_of, life, session)
         if life == self._me:
-            rest = tuple(one for one in self._local[group] if one != session)
-            if rest:
-                self._local[group] = rest
-            else:
-                del self._local[group]
+            _discard(self._local, group, session)
         return member
 
-    def keep_only(self, lives: Iterable[Life]) -> None:
-        """Daemons that did not move with us take their sessions with them."""
-        kept = set(lives)
-        for life, session in [key for key in self._groups_of if key[0] not in kept]:
-            for group in self.groups_of(life, session):
-                self.leave(group, life, session)
+    def part_with(self, kept: frozenset[Life]) -> Iterator[None]:
+        """Daemons that did not move with us take their sessions with them: one session a turn."""
+        for life in self.lives():
+            for session in self.sessions_of(life) if life not in kept else ():
+                for group in self.groups_of(life, session):
+                    self.leave(group, life, session)
+                    yield
 
-    def adopt(self, life: Life, declared: Iterable[SessionGroups]) -> None:
+    def adopt(self, life: Life, declared: Iterable[Stay]) -> None:
         """A daemon from another view brings its sessions."""
-        for session, process, groups in declared:
-            for group, place in groups:
-                self.join(group, Member(life, session, process, place))
+        for session, process, group, place in declared:
+            self.join(group, Member(life, session, process, place))
+
+    def _resized(self, group: str, before: int, now: int) -> None:
+        if before:
+            _discard(self._by_size, before, group)
+        if now:
+            self._by_size.setdefault(now, {})[group] = None
 
     def check(self) -> None:
         for group, members in self._members.items():
@@ -121,7 +149,18 @@ class Roster:
             assert all(group in self._groups_of[key] for key in members), "G1"
             here = sorted(session for life, session in members if life == self._me)
             assert here == sorted(self.local(group)), "G1"
+            assert group in self._by_size[len(members)], "G1"
         assert sum(map(len, self._groups_of.values())) == sum(map(len, self._members.values())), "G1"
+        assert sum(map(len, self._by_size.values())) == len(self._members), "G1"
+        assert {(life, one) for life, some in self._sessions_of.items() for one in some} == self._groups_of.keys(), "G1"
+
+
+def _discard(index: dict[Any, dict[Any, None]], key: Any, item: Any) -> None:
+    """Out of an index that has no empty entries."""
+    items = index[key]
+    del items[item]
+    if not items:
+        del index[key]
 
 
 def _is_wanted(group: str, wanted: str) -> bool:

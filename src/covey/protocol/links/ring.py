@@ -41,6 +41,8 @@ class Visit(msgspec.Struct):
     packets: list[list[Chunk]]
     busy: bool
     """Something is undelivered or unstable here, or waits to be sent."""
+    behind: bool = False
+    """This daemon's clients are told too slowly: it claims what a rotation may send, so that nobody sends."""
 
 
 class Ring:
@@ -147,8 +149,9 @@ class Ring:
         assert self._is_allowed(mine.packets, self.allowance(token)), "R3"
         packets = self._number_packets(token, mine.packets)
         quiet = not (again or packets or still_wanted or mine.busy)
-        token = self._update(token, mine, len(packets), len(again), still_wanted, quiet)
-        self._sent_last_visit = len(again) + len(packets)
+        claimed = self._settings.ring_packets_per_rotation if mine.behind else 0
+        token = self._update(token, mine, len(packets), len(again) + claimed, still_wanted, quiet)
+        self._sent_last_visit = len(again) + len(packets) + claimed
         if quiet and token.idle >= self._park_after:
             return self._park(token)
         return again + self._pass(token, packets, now_us, deadlines)

@@ -1,55 +1,71 @@
 """What waits for one client, in bytes and in time, until its stream has room.
 
-Invariant: X1 `size` is the sum of what waits.
+Invariants: X1 `size` is the sum of what waits; X2 what waits at the daemon is the sum of what waits for anybody.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 
 from covey.protocol.values import Payload
 
-SMALL = 2_048
-"""A slice below this is copied: kept as it is, it would keep its whole datagram."""
+from .entries import Entry
+
+
+class Total:
+    """Bytes that wait for any session of this daemon: what waits for several counts once."""
+
+    def __init__(self) -> None:
+        self.size = 0
 
 
 class Outbox:
-    def __init__(self) -> None:
-        self._waiting: deque[tuple[tuple[Payload, ...], int, int]] = deque()
+    def __init__(self, total: Total) -> None:
+        self._waiting: deque[tuple[Entry, int]] = deque()
+        self._total = total
         self.size = 0
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def put(self, parts: tuple[Payload, ...], size: int, now_us: int) -> None:
-        self._waiting.append((parts, size, now_us))
-        self.size += size
+    def put(self, entry: Entry, now_us: int) -> None:
+        self._waiting.append((entry, now_us))
+        self.size += entry.size
+        if not entry.users:
+            self._total.size += entry.size
+        entry.users += 1
 
     def pull(self, room: int) -> list[Payload]:
         """Whole frames of about so many bytes together; at least one, if any waits."""
         taken: list[Payload] = []
         while self._waiting and (not taken or room > 0):
-            parts, size, _ = self._waiting.popleft()
-            taken += parts
-            room -= size
-            self.size -= size
+            entry = self._waiting.popleft()[0]
+            taken += entry.parts()
+            room -= entry.size
+            self._let_go(entry)
         return taken
+
+    def _let_go(self, entry: Entry) -> None:
+        self.size -= entry.size
+        entry.users -= 1
+        if not entry.users:
+            self._total.size -= entry.size
 
     def lag_us(self, now_us: int) -> int:
         """How long the oldest frame has waited."""
-        return now_us - self._waiting[0][2] if self._waiting else 0
+        return now_us - self._waiting[0][1] if self._waiting else 0
 
     def span_us(self) -> int:
         """How much later than the oldest frame the newest came."""
-        return self._waiting[-1][2] - self._waiting[0][2] if self._waiting else 0
+        return self._waiting[-1][1] - self._waiting[0][1] if self._waiting else 0
 
     def clear(self) -> None:
-        self._waiting.clear()
-        self.size = 0
+        while self._waiting:
+            self._let_go(self._waiting.popleft()[0])
+
+    def entries(self) -> Iterable[Entry]:
+        return (entry for entry, _ in self._waiting)
 
     def check(self) -> None:
-        assert self.size == sum(size for _, size, _ in self._waiting), "X1"
-
-
-def small_copied(payload: Payload) -> Payload:
-    return bytes(payload) if len(payload) < SMALL else payload
+        assert self.size == sum(entry.size for entry in self.entries()), "X1"

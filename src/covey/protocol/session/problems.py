@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from covey.config import COUNT_MAX, GROUPS_MAX
+from covey.config import COUNT_MAX, GROUPS_MAX, Settings
 from covey.names import destination_problem, group_problem, name_problem
 from covey.protocol.wire.session import MAGIC, VERSION, FromClient, Hello, Sending
 
@@ -18,13 +18,15 @@ from .session import Session
 DESTINATIONS_KNOWN_MAX = 20_000
 
 
-def hello_problem(word: FromClient, taken: Container[str]) -> str:
+def hello_problem(word: FromClient, taken: Container[str], settings: Settings) -> str:
     if not isinstance(word, Hello) or word.magic != MAGIC:
         return "say HELLO first"
     if word.version != VERSION:
         return f"this daemon speaks version {VERSION}, not {word.version}: use a client library of the same version"
     if word.name in taken:
         return f"the name {word.name!r} is taken here, or its last owner's departure is not ordered yet: try again"
+    if word.policy == "block" and not settings.block_percent:
+        return "no session may make senders wait here (block_percent is 0): take the policy 'disconnect'"
     return name_problem(word.name)
 
 

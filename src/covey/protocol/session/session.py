@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from enum import Enum
 
-from covey.protocol.wire.session import HELLO_BYTES_MAX, FromClient, Policy, Splitter, sender_prefix
+from covey.protocol.wire.session import HELLO_BYTES_MAX, FromClient, Hello, Policy, Splitter, sender_prefix
 
-from .outbox import Outbox
+from .outbox import Outbox, Total
 
 
 class Phase(Enum):
@@ -19,7 +19,7 @@ class Phase(Enum):
 
 
 class Session:
-    def __init__(self, connection: int, number: int, now_us: int) -> None:
+    def __init__(self, connection: int, number: int, now_us: int, total: Total) -> None:
         self.connection = connection
         self.number = number
         self.phase = Phase.GREETING
@@ -30,27 +30,39 @@ class Session:
         self.priority = 1
         self.policy: Policy = "disconnect"
         self.splitter = Splitter(HELLO_BYTES_MAX)
-        self.words: deque[FromClient] = deque()
+        self.words: deque[tuple[int, memoryview] | FromClient] = deque()
+        """What it has said and was not done yet: frames, and in front perhaps a word that has to wait."""
+        self.is_gone = False
+        """Its stream is over; what it said before is still done."""
         self.next_seq = 1
         self.asked: set[str] = set()
         """The groups it has asked to be in."""
         self.changes = 0
         """How many joins, leaves and other changes of it were submitted."""
-        self.outbox = Outbox()
+        self.outbox = Outbox(total)
         self.reading = True
         self.ready = False
         """The driver knows that something waits."""
         self.blocking_us: int | None = None
         """Since when it makes the senders of its groups wait."""
         self.delivered = 0
+        self.lag_max_us = 0
+        self.interval_us = 0
+        """It is to hear from us at least this often; 0 where it does not mind."""
+        self.silence_max_us = 0
+        """It is given up after so long a silence; 0: never."""
+        self.spoken_us = now_us
+        """When something was last written to it."""
+        self.heard_us = 0
+        """When something was last read from it, by the clock of silence."""
 
-    def open(self, name: str, process: str, priority: int, policy: Policy, frame_bytes_max: int) -> None:
+    def open(self, hello: Hello, process: str, frame_bytes_max: int) -> None:
         self.phase = Phase.OPEN
-        self.name = name
+        self.name = hello.name
         self.process = process
         self.prefix = sender_prefix(process)
-        self.priority = priority
-        self.policy = policy
+        self.priority = hello.priority
+        self.policy = hello.policy
         self.splitter.frame_bytes_max = frame_bytes_max
 
     def snapshot(self, now_us: int) -> dict[str, object]:

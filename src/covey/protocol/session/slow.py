@@ -1,35 +1,40 @@
 """Silent and slow clients: when senders wait for a receiver, when they go on, and when a session ends for it.
 
-In:        what waits for a session, each time that this changed; a look at all sessions now and then; the ordered
-           requests of the sessions of all daemons.
-Out:       what to do about a session, if anything: `Remedy`; and which groups' senders must wait.
-Not here:  doing it (clients.py), what waits (outbox.py), who is in which group (groups/).
+In:        what waits for a session, each time that this changed; a look now and then.
+Out:       what to do about a session, if anything: `Remedy`.
+Not here:  doing it (clients.py), what waits (outbox.py), whose senders wait (blocking.py).
 
 A receiver with the policy `block` asks, by an ordered change, that the senders of its groups, and those who send to it
 alone, wait once a quarter of its bound waits for it, and lets them go on at an eighth. The rest is room for what
-daemons hold already.
+daemons hold already. Where more waits for all sessions together than the daemon's bound, the longest backlog goes.
 
-Invariants: W1 beyond its bound, what waits for an open session came in one step; W2 a group is blocked while some
-session asks for it, and no request outlives its view.
+Invariants: W1 beyond its bound, what waits for an open session came in one step; W3 whoever has a large backlog is
+known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
+from typing import Final
 
-from covey.ids import Life
 from covey.protocol.deadlines import Deadline
 from covey.protocol.kit import Kit
-from covey.protocol.values import Bundle, Kind
 
+from .outbox import Total
 from .session import Phase, Session
 
-LOOK_US = 200_000
+LOOK_US: Final = 200_000
 """How often silent and slow clients are looked after, while there are any."""
 
-BLOCK_GROUPS = 20
+BLOCK_GROUPS: Final = 20
 """Groups named in one request to wait."""
+
+LARGE_BYTES: Final = 4_096
+"""A backlog that can be the longest when the daemon's bound is reached."""
+
+BUDGET_LEAST: Final = 128 * 1024 * 1024
+"""What may wait for all sessions where neither configuration nor driver says anything."""
 
 
 class Remedy(Enum):
@@ -42,21 +47,44 @@ class Remedy(Enum):
 
 
 class SlowClients:
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: Kit, total: Total, budget_bytes: int) -> None:
         self._kit = kit
-        self._requests: dict[str, set[tuple[Life, int]]] = {}
-        """The groups whose senders wait, each with the sessions that asked for it."""
+        self._total = total
+        self._budget_bytes = kit.settings.clients_bytes_max or budget_bytes or BUDGET_LEAST
+        self._greeting: dict[int, Session] = {}
+        """By connection, the longest silent first."""
+        self._blocking: dict[int, Session] = {}
+        self._hurried: dict[int, Session] = {}
+        """Something waits for them, and it must not wait long."""
+        self._large: dict[int, Session] = {}
 
-    # --- our own sessions
+    # --- one session
+
+    def on_connected(self, session: Session, now_us: int) -> None:
+        self._greeting[session.connection] = session
+        self.look_soon(now_us)
+
+    def on_gone(self, session: Session) -> None:
+        for index in (self._greeting, self._blocking, self._hurried, self._large):
+            index.pop(session.connection, None)
 
     def after_put(self, session: Session, now_us: int) -> Remedy | None:
-        limit, size = self._kit.settings.session_receive_bytes, session.outbox.size
+        size = session.outbox.size
+        if size < LARGE_BYTES and not session.lag_max_us:
+            return None
+        if size >= LARGE_BYTES:
+            self._large[session.connection] = session
+        if session.lag_max_us:
+            self._hurried[session.connection] = session
+            self.look_soon(now_us)
+        limit = self._kit.settings.session_receive_bytes
         if size <= limit // 4:
             return None
         if size > limit and session.phase is Phase.OPEN and session.outbox.lag_us(now_us):
             return Remedy.END  # It had time to read: what waits is older than this step.
         if session.policy == "block" and session.blocking_us is None:
             session.blocking_us = now_us
+            self._blocking[session.connection] = session
             self._kit.count.add("receiver made senders wait")
             self.look_soon(now_us)
             return Remedy.BLOCK
@@ -66,60 +94,82 @@ class SlowClients:
         if session.blocking_us is not None and self._has_caught_up(session):
             self._kit.deadlines.set(Deadline.CLIENTS, 0)
 
-    def look(self, session: Session, now_us: int) -> Remedy | None:
-        settings = self._kit.settings
-        if session.phase is Phase.GREETING:
-            is_silent = now_us - session.since_us >= settings.hello_timeout_ms * 1_000
-            return Remedy.REJECT if is_silent else None
+    # --- a look at all that may need one
+
+    def look(self, now_us: int) -> list[tuple[Session, Remedy]]:
+        found: list[tuple[Session, Remedy]] = []
+        for session in [*self._silent(now_us)]:
+            found.append((session, Remedy.REJECT))
+        for session in list(self._blocking.values()):
+            if remedy := self._of_blocking(session, now_us):
+                found.append((session, remedy))
+        for session in list(self._hurried.values()):
+            if not session.outbox or session.phase is not Phase.OPEN:
+                del self._hurried[session.connection]
+            elif session.outbox.lag_us(now_us) >= session.lag_max_us:
+                found.append((session, Remedy.END))
+        return found
+
+    def _silent(self, now_us: int) -> Iterator[Session]:
+        """Who has not said HELLO in time."""
+        limit_us = self._kit.settings.hello_timeout_ms * 1_000
+        while self._greeting:
+            session = next(iter(self._greeting.values()))
+            if session.phase is Phase.GREETING and now_us - session.since_us < limit_us:
+                return
+            del self._greeting[session.connection]
+            if session.phase is Phase.GREETING:
+                yield session
+
+    def _of_blocking(self, session: Session, now_us: int) -> Remedy | None:
         if session.phase is Phase.ENDING or session.blocking_us is None:
+            del self._blocking[session.connection]
             return None
         if self._has_caught_up(session):
             session.blocking_us = None
+            del self._blocking[session.connection]
             return Remedy.UNBLOCK
-        return Remedy.END if now_us - session.blocking_us >= settings.block_max_ms * 1_000 else None
+        return Remedy.END if now_us - session.blocking_us >= self._kit.settings.block_max_ms * 1_000 else None
 
-    def look_again(self, sessions: Iterable[Session], now_us: int) -> None:
+    def look_again(self, now_us: int) -> None:
         """Only while somebody is silent or slow."""
-        if any(one.phase is Phase.GREETING or one.blocking_us is not None for one in sessions):
+        if self._greeting or self._blocking or self._hurried:
             self.look_soon(now_us)
 
     def look_soon(self, now_us: int) -> None:
-        self._kit.deadlines.set_if_clear(Deadline.CLIENTS, now_us + LOOK_US)
+        at_us, current = now_us + LOOK_US, self._kit.deadlines.at(Deadline.CLIENTS)
+        if current is None or current > at_us:
+            self._kit.deadlines.set(Deadline.CLIENTS, at_us)
+
+    def blocking(self) -> list[Session]:
+        return [session for session in self._blocking.values() if session.blocking_us is not None]
 
     def _has_caught_up(self, session: Session) -> bool:
         return session.outbox.size <= self._kit.settings.session_receive_bytes // 8
 
-    # --- the groups of all
+    # --- all sessions together
 
-    def on_change(self, bundle: Bundle) -> None:
-        """A change of any session, at its place in the order."""
-        session = (bundle.origin, bundle.session)
-        if bundle.kind is Kind.BLOCK:
-            for group in bundle.groups:
-                self._requests.setdefault(group, set()).add(session)
-        elif bundle.kind in (Kind.UNBLOCK, Kind.DISCONNECT):
-            for group in [group for group, sessions in self._requests.items() if session in sessions]:
-                self._requests[group].discard(session)
-                if not self._requests[group]:
-                    del self._requests[group]
+    @property
+    def is_over_budget(self) -> bool:
+        return self._total.size > self._budget_bytes
 
-    def on_view(self) -> None:
-        """Requests end with their view: who still blocks asks again."""
-        self._requests.clear()
+    def longest(self) -> Session | None:
+        """The open session with the longest backlog."""
+        for session in [one for one in self._large.values() if one.outbox.size < LARGE_BYTES]:
+            del self._large[session.connection]
+        waiting = [one for one in self._large.values() if one.phase is Phase.OPEN]
+        return max(waiting, key=lambda one: (one.outbox.size, -one.connection), default=None)
 
-    def must_wait(self, groups: tuple[str, ...]) -> bool:
-        """Whether a sender to these groups must."""
-        return bool(self._requests) and any(group in self._requests for group in groups)
-
-    def blocked(self) -> list[str]:
-        return sorted(self._requests)
+    def waiting(self) -> list[Session]:
+        """Those with a large backlog, the largest first."""
+        return sorted(self._large.values(), key=lambda one: (-one.outbox.size, one.connection))
 
     def check(self, sessions: Iterable[Session]) -> None:
         limit = self._kit.settings.session_receive_bytes
         for session in sessions:
             at_once = not session.outbox.span_us()
             assert session.outbox.size <= limit or session.phase is not Phase.OPEN or at_once, "W1"
-        assert all(self._requests.values()), "W2"
+            assert session.outbox.size < LARGE_BYTES or session.connection in self._large, "W3"
 
 
 def requests(groups: Iterable[str]) -> list[tuple[str, ...]]:

@@ -4,10 +4,14 @@ Each session has its own line, first in first out. Sessions of equal priority ta
 goes before all lower ones, except that a priority which was passed over `PASSED_OVER_MAX` times has a turn. So priority
 orders sessions against each other and never messages inside a session, and nobody waits for ever.
 
+Whoever finds no room waits in one line for it, and nobody passes: a large message at its head keeps what becomes free
+until it fits. A session that has its share waiting already waits for its own messages to be stamped, not in that line.
+
 A message stays in the queue until its last fragment is stamped, and is finished before another begins. If the view ends
 before, it starts again from its first fragment in the next view (PROTOCOL §5.3); the others drop the incomplete one.
 
-Invariant: Q1 the bytes waiting never exceed the bound, but for one message and for what the daemon itself must say.
+Invariants: Q1 the bytes waiting never exceed the bound, but for one message and for what the daemon itself must say;
+Q2 who waits for room is in the line or over its share, not both.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from collections import deque
 from covey.config import part_bytes
 from covey.ids import Life
 from covey.protocol.values import Bundle, Kind, Payload, Service
+from covey.protocol.wire.codec import BUNDLE_OVERHEAD
 from covey.protocol.wire.group_names import pack_groups
 
 PRIORITIES = 3
@@ -28,8 +33,8 @@ class Waiting:
     """One submission in the queue."""
 
     __slots__ = (
-        "count", "flags", "groups", "kind", "part_bytes", "payload", "priority", "service", "session", "session_seq",
-        "taken",
+        "cost", "count", "flags", "groups", "kind", "names_bytes", "part_bytes", "payload", "priority", "service",
+        "session", "session_seq", "taken",
     )  # fmt: skip
 
     def __init__(
@@ -53,19 +58,36 @@ class Waiting:
         self.kind = kind
         self.flags = flags
         self.priority = priority
+        self.names_bytes = len(pack_groups(groups))
+        self.cost = cost(len(payload), self.names_bytes)
         self.part_bytes = len(payload)
         self.taken = 0  # Fragments already stamped in this view.
 
 
 MESSAGE_BYTES = 64
-"""What a waiting message counts for besides its payload: empty ones fill a queue too."""
+"""What a waiting message counts for besides its payload and its names: empty ones fill a queue too."""
+
+
+def cost(payload_bytes: int, names_bytes: int) -> int:
+    """What a message counts for while it waits.
+
+    >>> cost(100, 9)
+    173
+    """
+    return MESSAGE_BYTES + payload_bytes + names_bytes
 
 
 class SubmitQueue:
-    def __init__(self, me: Life, site: int, bytes_max: int, bundle_bytes: int) -> None:
+    def __init__(self, me: Life, site: int, bytes_max: int, bundle_bytes: int, share_bytes: int = 1 << 62) -> None:
         self._me = me
         self._site = site
         self._bytes_max = bytes_max
+        self._share_bytes = share_bytes
+        """What of one session may wait."""
+        self._line: dict[int, int] = {}
+        """Sessions that wait for room, the first in front, and what each needs."""
+        self._over_share: set[int] = set()
+        self._relieved: dict[int, None] = {}
         self._bundle_bytes = bundle_bytes
         self._lines: dict[int, deque[Waiting]] = {}
         self._turns: tuple[deque[int], ...] = tuple(deque() for _ in range(PRIORITIES))
@@ -80,8 +102,47 @@ class SubmitQueue:
     def __len__(self) -> int:
         return self._length
 
-    def has_room(self, payload: Payload) -> bool:
-        return self.bytes_waiting + _cost(payload) <= self._bytes_max or not self._length
+    # --- admission
+
+    def has_room(self, needed: int) -> bool:
+        """For somebody who waits in no line: not while others do."""
+        return not self._line and self._fits(needed)
+
+    def admits(self, session: int, needed: int) -> bool:
+        """Whether a message of this session may be put now; if not, the session waits until `to_try` names it."""
+        mine = self._bytes_of.get(session, 0)
+        if mine and mine + needed > self._share_bytes:
+            self._line.pop(session, None)
+            self._over_share.add(session)
+            return False
+        if next(iter(self._line), session) == session and self._fits(needed):
+            self._line.pop(session, None)
+            return True
+        self._line[session] = needed
+        return False
+
+    def to_try(self) -> list[int]:
+        """Sessions that may find room now: those whose own messages made some, and the first in line."""
+        found, self._relieved = self._relieved, {}
+        for session, needed in self._line.items():
+            if not self._fits(needed):
+                break
+            found[session] = None
+            break
+        return list(found)
+
+    def give_up(self, session: int) -> None:
+        """It waits no longer: it has ended, or waits for something else."""
+        self._line.pop(session, None)
+        self._over_share.discard(session)
+        self._relieved.pop(session, None)
+
+    def knows(self, session: int) -> bool:
+        """Whether it waits for room, and will be named when there is some."""
+        return session in self._line or session in self._over_share or session in self._relieved
+
+    def _fits(self, needed: int) -> bool:
+        return self.bytes_waiting + needed <= self._bytes_max or not self._length
 
     def bytes_of(self, session: int) -> int:
         """How much of one session waits."""
@@ -93,20 +154,20 @@ class SubmitQueue:
             line = self._lines[waiting.session] = deque()
             self._turns[waiting.priority].append(waiting.session)
         line.append(waiting)
-        waiting.part_bytes = part_bytes(self._bundle_bytes, len(pack_groups(waiting.groups)))
+        waiting.part_bytes = part_bytes(self._bundle_bytes, waiting.names_bytes)
         if self._next is not None and self._next.taken == 0:
             self._next = None  # Whoever comes now may go first.
         self._length += 1
-        cost = _cost(waiting.payload)
-        self.bytes_waiting += cost
-        self._bytes_of[waiting.session] = self._bytes_of.get(waiting.session, 0) + cost
+        self.bytes_waiting += waiting.cost
+        self._bytes_of[waiting.session] = self._bytes_of.get(waiting.session, 0) + waiting.cost
 
-    def peek_size(self) -> int:
-        """Payload bytes of the next bundle, or 0 if nothing waits."""
+    def next_bytes(self) -> int:
+        """The encoding of the next bundle, names and all, in bytes; 0 if nothing waits."""
         waiting = self._peek()
         if waiting is None:
             return 0
-        return max(1, min(waiting.part_bytes, len(waiting.payload) - waiting.taken * waiting.part_bytes))
+        part = min(waiting.part_bytes, len(waiting.payload) - waiting.taken * waiting.part_bytes)
+        return BUNDLE_OVERHEAD + waiting.names_bytes + part
 
     def next_service(self) -> Service | None:
         """What the next bundle asks for, or None if nothing waits."""
@@ -144,9 +205,10 @@ class SubmitQueue:
     def check(self) -> None:
         waiting = [one for line in self._lines.values() for one in line]
         assert self._length == len(waiting)
-        assert self.bytes_waiting == sum(_cost(one.payload) for one in waiting) == sum(self._bytes_of.values())
-        asked = [_cost(one.payload) for one in waiting if one.kind <= Kind.MESSAGES]
+        assert self.bytes_waiting == sum(one.cost for one in waiting) == sum(self._bytes_of.values())
+        asked = [one.cost for one in waiting if one.kind <= Kind.LEAVE]
         assert sum(asked) <= self._bytes_max or len(asked) <= 1, "Q1"
+        assert not self._over_share & self._line.keys(), "Q2"
         assert all(one.taken == 0 or one is self._next for one in waiting)
 
     # --- whose turn it is
@@ -179,14 +241,13 @@ class SubmitQueue:
 
     def _count_out(self, waiting: Waiting) -> None:
         self._length -= 1
-        cost = _cost(waiting.payload)
-        self.bytes_waiting -= cost
-        left = self._bytes_of[waiting.session] - cost
+        session = waiting.session
+        self.bytes_waiting -= waiting.cost
+        left = self._bytes_of[session] - waiting.cost
         if left:
-            self._bytes_of[waiting.session] = left
+            self._bytes_of[session] = left
         else:
-            del self._bytes_of[waiting.session]
-
-
-def _cost(payload: Payload) -> int:
-    return len(payload) + MESSAGE_BYTES
+            del self._bytes_of[session]
+        if session in self._over_share:
+            self._over_share.discard(session)
+            self._relieved[session] = None

@@ -78,6 +78,8 @@ _COUNT = struct.Struct("<H")
 
 PACKET_OVERHEAD: Final = _BALLOT.size + _PACKET.size
 CHUNK_OVERHEAD: Final = _CHUNK.size
+BUNDLE_OVERHEAD: Final = _BUNDLE.size
+"""Of a bundle's encoding, without the names of its groups and its payload."""
 RESEND_OVERHEAD: Final = _BALLOT.size + _COUNT.size
 
 

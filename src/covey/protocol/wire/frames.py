@@ -15,6 +15,8 @@ from covey.config import FRAME_ITEMS_MAX as REQUESTS_MAX
 from covey.ids import Ballot, Life, Natural, Rank
 from covey.protocol.values import Bundle, Declaration, Payload, Stamp
 
+GROUP_PARTS_MAX = 1 << 24
+
 Lives = Annotated[tuple[Life, ...], Meta(max_length=DAEMONS_MAX)]
 
 
@@ -78,9 +80,12 @@ class StateTrans(Control, frozen=True):
     attempt: Ballot
     declaration: Declaration
     have: Lives
-    group_parts: Annotated[int, Meta(ge=0, le=65_535)]
+    groups_version: Natural
+    """The parts of one life and version are the same in every attempt."""
+    group_parts: Annotated[int, Meta(ge=0, le=GROUP_PARTS_MAX)]
     """In how many parts the sender tells what its sessions have joined; those from other views need them all."""
     first_part: bytes
+    """The only part there is, where it fits this datagram; otherwise empty."""
     progress: bool
     """Said again because the sender has received resent bundles since it last said so: give the attempt more time."""
 
@@ -105,6 +110,8 @@ class GroupPart(Control, frozen=True):
     attempt: Ballot
     part: Natural
     data: bytes
+    ends_page: bool
+    """With this part, what came since the last such one can be understood."""
 
 
 class Done(Control, frozen=True):

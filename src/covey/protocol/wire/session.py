@@ -297,10 +297,24 @@ def change_piece(change: Change) -> bytes:
 
 def changes_frame(group: str, pieces: Sequence[bytes]) -> bytes:
     """A whole `GroupChanges` frame from the pieces of its changes."""
-    count = len(pieces)
-    head = b"\x92" + _encode(group) + (bytes((0x90 | count,)) if count < 16 else b"\xdd" + count.to_bytes(4, "big"))
-    body = head + b"".join(pieces)
-    return _HEAD.pack(len(body), _KIND[GroupChanges]) + body
+    head = _changes_head(group, len(pieces))
+    size = len(head) + sum(map(len, pieces))
+    return b"".join((_HEAD.pack(size, _KIND[GroupChanges]), head, *pieces))
+
+
+def changes_bytes(group: str, pieces: Sequence[bytes]) -> int:
+    """How long that frame is."""
+    return HEAD_BYTES + len(_changes_head(group, len(pieces))) + sum(map(len, pieces))
+
+
+def _changes_head(group: str, count: int) -> bytes:
+    """An array of two, the group, and the head of an array of so many changes."""
+    return b"\x92" + _encode(group) + (bytes((0x90 | count,)) if count < 16 else b"\xdd" + count.to_bytes(4, "big"))
+
+
+def arrived_bytes(bundle: Bundle) -> int:
+    """How long the head of its DATA frame is."""
+    return HEAD_BYTES + _DATA.size + len(pack_groups(bundle.groups))
 
 
 # --- from bytes

@@ -1,0 +1,188 @@
+"""The sessions of one daemon, and what can be done to one: tell it something, order a change of it, end it.
+
+In:        sessions and words for them; remedies for slow ones.
+Out:       submissions (through the callback) and effects for the driver.
+Not here:  what clients say (requests.py), what they are told of the order (clients.py, telling.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from covey.protocol.wire.session import Ended, Rejected, Word, sender_prefix
+
+from .effects import ClientClosed, ClientReady, Effect, Notice
+from .groups.layer import Groups
+from .inputs import Submit
+from .kit import Kit
+from .session.entries import Entry, WordEntry
+from .session.names import Names
+from .session.outbox import Total
+from .session.session import Phase, Session
+from .session.slow import Remedy, SlowClients, requests
+from .transport.queue import SubmitQueue
+from .values import Kind, Service
+
+SubmitNow = Callable[[Submit], str]
+"""Hands a submission to the engine; why it was refused, or nothing."""
+
+
+class Desk:
+    def __init__(
+        self, kit: Kit, queue: SubmitQueue, submit: SubmitNow, is_working: Callable[[], bool], budget_bytes: int
+    ) -> None:
+        self.kit = kit
+        self.queue = queue
+        self.submit = submit
+        self._is_working = is_working
+        self.groups = Groups(kit.me, kit.count)
+        self.by_connection: dict[int, Session] = {}
+        self.by_number: dict[int, Session] = {}
+        self.names = Names()
+        self.total = Total()
+        self.slow = SlowClients(kit, self.total, budget_bytes)
+        self.unheard: dict[int, Session] = {}
+        """By connection: their words can be done now, as far as a step allows."""
+        self.held: dict[int, Session] = {}
+        """They send to groups whose senders wait."""
+        self.memberships = 0
+        self.effects: list[Effect] = []
+        self.now_us = 0
+        self._leaving: dict[int, Session] = {}
+
+    # --- telling one
+
+    def tell(self, session: Session, word: Word) -> None:
+        self.put(session, WordEntry(word))
+
+    def put(self, session: Session, entry: Entry) -> None:
+        if session.phase is Phase.ENDING:
+            return
+        session.outbox.put(entry, self.now_us)
+        if not session.ready:
+            session.ready = True
+            self.effects.append(ClientReady(session.connection))
+        if remedy := self.slow.after_put(session, self.now_us):
+            self.carry_out(session, remedy)
+        if self.slow.is_over_budget:
+            self._keep_to_budget()
+
+    # --- ordered changes
+
+    def change(self, session: Session, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
+        """An ordered change, in the session's own line."""
+        session.changes += 1
+        self.submit(
+            Submit(
+                session.number, session.changes, Service.AGREED, sender_prefix(session.process) + why.encode(),
+                groups=groups, kind=kind, priority=session.priority,
+            )
+        )  # fmt: skip
+
+    def block(self, session: Session) -> None:
+        """The senders of its groups, and those who send to it alone, wait until it has caught up."""
+        mine = self.groups.roster.groups_of(self.kit.me, session.number)
+        for groups in requests([self.address(session.name), *mine]):
+            self.change(session, Kind.BLOCK, groups)
+
+    def address(self, name: str) -> str:
+        return f"{name}@{self.kit.name(self.kit.me.rank)}"
+
+    # --- the end of one
+
+    def reject(self, session: Session, reason: str) -> None:
+        self.kit.count.add("client rejected")
+        self._close(session, Rejected(reason), "")
+
+    def end(self, session: Session, reason: str, why: str = "") -> None:
+        """`why` is for the others in its groups, where it is their business."""
+        if session.phase is not Phase.ENDING:
+            self._close(session, Ended(reason, session.outbox.size, session.outbox.lag_us(self.now_us)), why)
+
+    def end_noticed(self, session: Session, reason: str) -> None:
+        """It does not do its part: the operator, and the others in its groups, learn why it is ended."""
+        self.effects.append(Notice(f"session {session.process} ended: {reason}"))
+        self.end(session, reason, reason)
+
+    def bye(self, session: Session) -> None:
+        """It is let go once its departure is ordered: then its name is free again."""
+        session.phase = Phase.ENDING
+        self._wait_no_more(session)
+        self._leaving[session.number] = session
+        self.depart(session, "")
+
+    def forget(self, session: Session) -> None:
+        """Its stream is over, and all it said is done."""
+        if self.by_connection.pop(session.connection, None) is None:
+            return
+        self._wait_no_more(session)
+        self.slow.on_gone(session)
+        session.outbox.clear()
+        if session.phase is Phase.OPEN:
+            self.kit.count.add("client gone without goodbye")
+            self.depart(session, "")
+
+    def free(self, number: int) -> None:
+        """Its departure is ordered."""
+        self.names.free(number)
+        session = self._leaving.pop(number, None)
+        if session is not None and session.connection in self.by_connection:
+            session.outbox.put(WordEntry(Ended("goodbye", 0, 0)), self.now_us)
+            self.effects += [ClientReady(session.connection), ClientClosed(session.connection)]
+
+    def depart(self, session: Session, why: str) -> None:
+        """Its departure is ordered after everything it sent; only then is its name free."""
+        session.blocking_us = None  # Nobody waits for it any more: not in the next view either.
+        self.memberships -= len(session.asked)
+        self.by_number.pop(session.number, None)
+        del self.groups.addresses[self.address(session.name)]
+        self.names.on_departure(session.name)
+        if session.changes or session.next_seq > 1:
+            if not self._is_working():
+                self.kit.count.add("disconnect during a change")
+            self.change(session, Kind.DISCONNECT, (), why)
+        else:
+            self.free(session.number)
+
+    def _close(self, session: Session, word: Rejected | Ended, why: str) -> None:
+        """Tell the client why, write what waits, close, and let its groups know."""
+        self.tell(session, word)
+        if session.phase is Phase.ENDING:
+            return  # What was too much was the last word itself.
+        was_open, session.phase = session.phase is Phase.OPEN, Phase.ENDING
+        self._wait_no_more(session)
+        self.effects.append(ClientClosed(session.connection))
+        if was_open:
+            self.depart(session, why)
+
+    def _wait_no_more(self, session: Session) -> None:
+        session.words.clear()
+        self.unheard.pop(session.connection, None)
+        self.held.pop(session.connection, None)
+        self.queue.give_up(session.number)
+
+    # --- slow ones
+
+    def carry_out(self, session: Session, remedy: Remedy) -> None:
+        if remedy is Remedy.REJECT:
+            self.reject(session, "it said nothing for too long: send HELLO first")
+        elif remedy is Remedy.BLOCK:
+            self.block(session)
+        elif remedy is Remedy.UNBLOCK:
+            self.change(session, Kind.UNBLOCK, ())
+        elif remedy is Remedy.END:
+            self._too_slow(session, "it reads too slowly")
+
+    def _too_slow(self, session: Session, what: str) -> None:
+        size, lag_us = session.outbox.size, session.outbox.lag_us(self.now_us)
+        self.kit.count.add("client ended: too slow")
+        reason = f"{what}: {size} bytes wait, the oldest for {lag_us / 1_000_000:.1f} s"
+        self.effects.append(Notice(f"session {session.process} ended: {reason}"))
+        session.outbox.clear()
+        self._close(session, Ended(reason, size, lag_us), what)
+
+    def _keep_to_budget(self) -> None:
+        """The longest backlog goes first."""
+        while self.slow.is_over_budget and (longest := self.slow.longest()) is not None:
+            self.kit.count.add("client ended: the longest backlog")
+            self._too_slow(longest, "too much waits for all sessions here, and most of it for this one")

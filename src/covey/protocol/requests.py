@@ -1,0 +1,219 @@
+"""What clients ask for, done in turns: so many words in a step, so many of one client before others have their turn.
+
+In:        frames of clients' streams.
+Out:       submissions (through the desk); whether a client is read from.
+Not here:  what is wrong with a word (session/problems.py), when there is room (transport/queue.py), what is told.
+
+Invariant: K1 whoever has said something that is not done is heard again: it has its turn, or waits for room, or for a
+group whose senders wait.
+"""
+
+from __future__ import annotations
+
+from covey.config import FRAME_SLACK
+from covey.errors import FrameError
+from covey.protocol.wire.session import (
+    VERSION,
+    Bye,
+    ClientAlive,
+    Failed,
+    FromClient,
+    Hello,
+    JoinGroup,
+    LeaveGroup,
+    Sending,
+    Welcome,
+    read_from_client,
+)
+
+from .desk import Desk
+from .effects import ClientReading
+from .inputs import Submit
+from .liveness import Liveness
+from .portions import Portions
+from .session.blocking import Blocked
+from .session.problems import Destinations, hello_problem, join_problem, sending_problem
+from .session.session import Phase, Session
+from .transport.queue import cost
+from .values import Kind, Service
+from .wire.group_names import pack_groups
+
+
+class Requests:
+    def __init__(self, desk: Desk, blocked: Blocked, liveness: Liveness, portions: Portions) -> None:
+        self._desk = desk
+        self._blocked = blocked
+        self._liveness = liveness
+        self._portions = portions
+        self._destinations = Destinations()
+        self._words_left = portions.words
+
+    def begin(self) -> None:
+        self._words_left = self._portions.words
+
+    def on_frames(self, session: Session, frames: list[tuple[int, memoryview]], problem: FrameError | None) -> None:
+        session.words += frames
+        self._work(session)
+        if problem is not None:
+            self._broken(session, problem)
+
+    def go_on(self) -> None:
+        """Each that has something to say has its turn, for as long as the step allows."""
+        desk = self._desk
+        if self._blocked.has_changed:
+            self._blocked.has_changed = False
+            desk.unheard |= desk.held
+            desk.held.clear()
+        while self._words_left > 0:
+            for number in desk.queue.to_try():
+                if (session := desk.by_number.get(number)) is not None:
+                    desk.unheard[session.connection] = session
+            if not desk.unheard:
+                return
+            self._work(desk.unheard.pop(next(iter(desk.unheard))))
+
+    # --- one client's turn
+
+    def _work(self, session: Session) -> None:
+        """Do what it said, until it has had its turn or must wait."""
+        turn = min(self._portions.turn, self._words_left)
+        waits = False
+        while session.words and session.phase is not Phase.ENDING and turn > 0 and not waits:
+            turn -= 1
+            self._words_left -= 1
+            waits = not self._do_next(session)
+        if session.phase is Phase.ENDING:
+            session.words.clear()
+        elif session.words and not waits:
+            self._desk.unheard[session.connection] = session
+        self._after(session)
+
+    def _after(self, session: Session) -> None:
+        """It is read from while nothing of it waits. If it is gone, that is when it is let go."""
+        has_more = bool(session.words)
+        if session.is_gone:
+            if not has_more:
+                self._desk.forget(session)
+        elif session.reading == has_more:
+            session.reading = not has_more
+            self._liveness.heard(session)  # Its silence counts from here: nobody listened.
+            self._desk.effects.append(ClientReading(session.connection, session.reading))
+
+    def _do_next(self, session: Session) -> bool:
+        """False if it must wait."""
+        said = session.words.popleft()
+        try:
+            word = read_from_client(*said) if type(said) is tuple else said
+        except FrameError as error:
+            self._broken(session, error)
+            return True
+        done = self._do(session, word)  # type: ignore[arg-type]
+        if not done:
+            session.words.appendleft(word)
+        return done
+
+    def _broken(self, session: Session, problem: FrameError) -> None:
+        self._desk.kit.count.add(f"client ended: {problem.reason}")
+        self._desk.end(session, f"it sent something that is no frame of ours ({problem})")
+
+    # --- one word
+
+    def _do(self, session: Session, word: FromClient) -> bool:
+        """False if it must wait."""
+        if session.phase is Phase.GREETING:
+            self._greet(session, word)
+        elif isinstance(word, Sending):
+            return self._send(session, word)
+        elif isinstance(word, JoinGroup):
+            return self._join(session, word.group)
+        elif isinstance(word, LeaveGroup):
+            return self._leave(session, word.group)
+        elif isinstance(word, Bye):
+            self._desk.bye(session)
+        elif not isinstance(word, ClientAlive):
+            self._desk.end(session, "it said HELLO twice")
+        return True
+
+    def _greet(self, session: Session, word: FromClient) -> None:
+        desk, settings = self._desk, self._desk.kit.settings
+        problem = hello_problem(word, desk.names, settings)
+        if problem or not isinstance(word, Hello):
+            desk.reject(session, problem)
+            return
+        address = desk.address(word.name)
+        process = f"{address}:{desk.kit.me.boot}.{session.number}"
+        session.open(word, process, settings.message_bytes_max + FRAME_SLACK)
+        if desk.names.take(word.name, session.number):
+            desk.kit.count.add("name came back")
+        desk.by_number[session.number] = session
+        desk.groups.addresses[address] = session.number
+        interval_ms, silence_ms = self._liveness.watch(session, word)
+        sizes = (settings.bundle_bytes, settings.message_bytes_max)
+        desk.tell(session, Welcome(VERSION, process, *sizes, interval_ms, silence_ms))
+
+    def _join(self, session: Session, group: str) -> bool:
+        desk, settings = self._desk, self._desk.kit.settings
+        problem = join_problem(session, group, settings.session_groups_max)
+        if not problem and desk.memberships >= settings.memberships_max:
+            problem = f"the sessions of this daemon are in {desk.memberships} groups already, all together"
+        if problem:
+            desk.tell(session, Failed(f"join {group}", problem))
+            return True
+        if not self._has_room(session, group):
+            return False
+        session.asked.add(group)
+        desk.memberships += 1
+        desk.change(session, Kind.JOIN, (group,))
+        return True
+
+    def _leave(self, session: Session, group: str) -> bool:
+        desk = self._desk
+        if group not in session.asked:
+            desk.tell(session, Failed(f"leave {group}", "it is no member"))
+            return True
+        if not self._has_room(session, group):
+            return False
+        session.asked.discard(group)
+        desk.memberships -= 1
+        desk.change(session, Kind.LEAVE, (group,))
+        return True
+
+    def _has_room(self, session: Session, group: str) -> bool:
+        """A join or leave waits for room like a message."""
+        return self._desk.queue.admits(session.number, cost(len(session.prefix), len(pack_groups((group,)))))
+
+    def _send(self, session: Session, word: Sending) -> bool:
+        desk = self._desk
+        problem = sending_problem(session, word, self._destinations)
+        if problem:
+            desk.kit.count.add("client ended: impossible message")
+            desk.end(session, problem)
+            return True
+        if not self._may_send(session, word):
+            return False
+        session.next_seq += word.messages
+        refused = desk.submit(
+            Submit(
+                session.number, word.session_seq, word.service, word.body, word.messages, word.groups, Kind.MESSAGES,
+                word.flags, session.priority,
+            )
+        )  # fmt: skip
+        if refused:
+            desk.tell(session, Failed(f"send {word.session_seq}", refused))
+        return True
+
+    def _may_send(self, session: Session, word: Sending) -> bool:
+        desk = self._desk
+        if self._blocked.must_wait(word.groups):
+            desk.queue.give_up(session.number)
+            desk.held[session.connection] = session
+            return False
+        if word.service is Service.UNRELIABLE:
+            return True
+        return desk.queue.admits(session.number, cost(len(word.body), len(pack_groups(word.groups))))
+
+    def check(self) -> None:
+        desk = self._desk
+        for session in desk.by_connection.values():
+            waits = session.connection in desk.unheard or session.connection in desk.held
+            assert not session.words or waits or desk.queue.knows(session.number), "K1"
