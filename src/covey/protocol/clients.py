@@ -174,13 +174,14 @@ class Clients:
         """Most are told at once: the others wait their turn, and all that comes after them."""
         if self._signalled is not None:
             self._signalled.append(effect)
-        elif self._telling or self._told_left <= 0 or effect.bundle.kind is not Kind.MESSAGES:
+        elif self._telling or effect.bundle.kind is not Kind.MESSAGES:
             self._tell_later(effect)
         else:
-            for out in self.groups.message(effect):
-                if len(out.sessions) > self._told_left:
-                    self._tell_later(effect)
-                    return
+            outs = self.groups.message(effect)
+            if sum([len(out.sessions) for out in outs]) > self._told_left:
+                self._tell_later(effect)
+                return
+            for out in outs:
                 self._hand_out(told(out))
 
     def _tell_later(self, effect: Deliver) -> None:
