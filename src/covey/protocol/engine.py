@@ -53,6 +53,7 @@ from .wire.frames import (
     WantGroups,
 )
 from .wire.group_names import groups_bytes
+from .wire.sizes import check_sizes
 
 ACCEPTED = "accepted"
 
@@ -72,6 +73,7 @@ class Engine:
         portions: Portions = PORTIONS,
     ) -> None:
         """`budget_bytes` is what may wait for all clients together, where the settings leave that to the machine."""
+        check_sizes(cluster, settings)
         codec = Codec(cluster.name, digest(cluster, settings), me)
         clock = StampClock(start, settings.skew_max_ms * 1_000)
         self.kit = Kit(me, cluster, settings, codec, clock, Count(), DeadlineTable())

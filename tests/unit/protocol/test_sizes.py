@@ -1,0 +1,37 @@
+"""Whatever is configured, every frame fits a datagram."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from covey.config import AROUND_BYTES, DAEMONS_MAX, DATAGRAM_BYTES_MAX, Settings, lan, one_daemon_sites, one_site
+from covey.errors import ConfigError
+from covey.ids import Instant, Life
+from covey.protocol.engine import Engine
+from covey.protocol.wire.codec import BUNDLE_OVERHEAD, RESEND_OVERHEAD, Codec
+from covey.protocol.wire.sizes import check_sizes
+
+
+def test_the_most_daemons_fit_with_the_defaults() -> None:
+    check_sizes(one_site(DAEMONS_MAX), lan(DAEMONS_MAX))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"recovery_batch_bundles": 4_096}, {"ring_bundles_unstable": 2_500}],
+)
+def test_what_would_not_fit_is_refused_with_a_remedy(settings: dict[str, int]) -> None:
+    wide = msgspec.structs.replace(lan(DAEMONS_MAX), **settings)
+    with pytest.raises(ConfigError, match="have fewer daemons"):
+        Engine(one_site(DAEMONS_MAX), Life(0, 1), wide, Instant(0, 0), 1)
+
+
+def test_many_sites_with_wide_windows_are_refused() -> None:
+    with pytest.raises(ConfigError, match="STATETRANS"):
+        check_sizes(one_daemon_sites(50), Settings(source_bundles_unstable=500))
+
+
+def test_what_stands_around_a_bundle_is_within_its_bound() -> None:
+    longest = Codec("c" * 255, 0, Life(0, 1))
+    assert longest.overhead + RESEND_OVERHEAD + BUNDLE_OVERHEAD <= AROUND_BYTES < DATAGRAM_BYTES_MAX
