@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from .bench_tables import show_failover, tell_hostile, tell_slow, tell_traffic
+
 if TYPE_CHECKING:
-    from covey.drivers.live.failover import Failover
+    from covey.drivers.live.hostile.outcome import Outcome
+    from covey.drivers.live.hostile.scenarios import Plan as HostilePlan
     from covey.drivers.live.traffic.measure import Measurement, Plan
     from covey.drivers.live.traffic.slow import SlowMeasurement, SlowPlan
 
@@ -47,7 +50,7 @@ def failover(
         raise typer.Exit(1) from None
     if as_json:
         print(json.dumps(result.summary()))
-    _show(result, as_json)
+    show_failover(result, as_json)
     raise typer.Exit(1 if result.violations else 0)
 
 
@@ -77,7 +80,7 @@ def throughput(
     plan = _plan(daemons=daemons, senders=senders, receivers=receivers, size=size, service=service, seconds=seconds)
     result = _measured("throughput", plan)
     told = {"messages_per_s": result.messages_per_s, "mb_per_s": result.mb_per_s, "cpu_share": result.cpu_share}
-    _tell(plan, told, as_json)
+    tell_traffic(plan, told, as_json)
 
 
 @app.command()
@@ -100,7 +103,7 @@ def latency(
     )
     result = _measured("latency", plan)
     told = {"p50_us": result.p50_us, "p99_us": result.p99_us, "messages_per_s": result.messages_per_s}
-    _tell(plan, told | {"cpu_share": result.cpu_share}, as_json)
+    tell_traffic(plan, told | {"cpu_share": result.cpu_share}, as_json)
 
 
 @app.command("slow-receiver")
@@ -124,19 +127,88 @@ def slow_receiver(
     from covey.drivers.live.traffic.slow import SlowPlan
 
     if policy not in ("disconnect", "block"):
-        _refuse(f"--policy {policy}: write disconnect or block")
+        _refuse("slow-receiver", f"--policy {policy}: write disconnect or block")
     if obsolete:
-        _refuse(f"--obsolete {obsolete:g}: messages cannot be declared obsolete yet; write 0, or leave it out")
+        _refuse(
+            "slow-receiver",
+            f"--obsolete {obsolete:g}: messages cannot be declared obsolete yet; write 0, or leave it out",
+        )
     plan = SlowPlan(stall_s=stall, mb_per_s=mb_per_s, policy=policy)  # type: ignore[arg-type]
     if problem := plan.problem():
-        _refuse(f"--stall {stall:g}: {problem}")
+        _refuse("slow-receiver", f"--stall {stall:g}: {problem}")
     result = _measured_slow(plan)
-    _tell_slow(plan, result, as_json)
+    tell_slow(plan, result, as_json)
     raise typer.Exit(1 if result.problems else 0)
 
 
-def _refuse(text: str) -> NoReturn:
-    print(f"covey bench slow-receiver: {text}", file=sys.stderr)
+@app.command()
+def hostile(
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(help="storm, groups, silent, flap, large, names or blocker; may be repeated; all of them."),
+    ] = None,
+    preset: Annotated[
+        str, typer.Option(help="loopback, lan or wan, where a scenario needs none of its own.")
+    ] = "loopback",
+    sessions: Annotated[int, typer.Option(min=1, max=9_990, help="Sessions of the storm.")] = 4_000,
+    groups: Annotated[int, typer.Option(min=10, max=100_000, help="Groups that ten sessions join.")] = 100_000,
+    silent: Annotated[int, typer.Option(min=1, max=1_000, help="Members that never read.")] = 20,
+    seconds: Seconds = 10.0,
+    flap_seconds: Annotated[float, typer.Option(min=1, max=600, help="How long the link flaps.")] = 30.0,
+    patience: Annotated[
+        float, typer.Option(min=1, max=600, help="How many seconds a crowd may take to get what it asks for.")
+    ] = 60.0,
+    later: Annotated[
+        float, typer.Option(min=0, max=600, help="How many seconds after the trouble memory is looked at again.")
+    ] = 5.0,
+    as_json: Json = False,
+) -> None:
+    """What programs that stay within every limit do to a daemon, to its memory, and to one that is not concerned.
+
+    Three daemons for each scenario. A bystander sends a small message every 5 ms at the daemon in trouble; exits 1 if
+    one of them is lost or out of order, or a daemon dies.
+    """
+    from covey.drivers.live.hostile.outcome import summary
+    from covey.drivers.live.hostile.scenarios import SCENARIOS, Plan
+
+    names = scenario or list(SCENARIOS)
+    for name in names:
+        if name not in SCENARIOS:
+            _refuse("hostile", f"--scenario {name}: write one of {' '.join(SCENARIOS)}")
+    if preset not in ("loopback", "lan", "wan"):
+        _refuse("hostile", f"--preset {preset}: write loopback, lan or wan")
+    plan = Plan(
+        preset=preset,  # type: ignore[arg-type]
+        sessions=sessions,
+        groups=groups,
+        silent=silent,
+        seconds=seconds,
+        flap_seconds=flap_seconds,
+        patience_s=patience,
+        later_s=later,
+    )
+    told = summary(_measured_hostile(names, plan))
+    tell_hostile(told, as_json)
+    raise typer.Exit(1 if told["problems"] else 0)
+
+
+def _measured_hostile(names: list[str], plan: HostilePlan) -> dict[str, Outcome]:
+    from covey.drivers.live.cluster import LiveError
+    from covey.drivers.live.hostile.measure import measure_hostile
+
+    found: dict[str, Outcome] = {}
+    try:
+        for number, name in enumerate(names, start=1):
+            print(f"{name} ({number} of {len(names)}) …", file=sys.stderr, flush=True)
+            found |= measure_hostile([name], plan)
+    except LiveError as error:
+        print(f"covey bench hostile: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    return found
+
+
+def _refuse(command: str, text: str) -> NoReturn:
+    print(f"covey bench {command}: {text}", file=sys.stderr)
     raise typer.Exit(2)
 
 
@@ -152,26 +224,6 @@ def _measured_slow(plan: SlowPlan) -> SlowMeasurement:
     except LiveError as error:
         print(f"covey bench slow-receiver: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
-
-
-def _tell_slow(plan: SlowPlan, result: SlowMeasurement, as_json: bool) -> None:
-    import msgspec
-
-    told = msgspec.structs.asdict(result)
-    if as_json:
-        print(json.dumps(told))
-    else:
-        from rich.table import Table
-
-        from .tables import console
-
-        table = Table("what", "value", title=f"{plan.policy}, {plan.mb_per_s:g} MB/s, stall of {plan.stall_s:g} s")
-        for name, value in told.items():
-            if name != "problems":
-                table.add_row(name.replace("_", " "), str(value))
-        console().print(table)
-    for problem in result.problems:
-        print(f"covey bench slow-receiver: {problem}", file=sys.stderr)
 
 
 def _plan(**fields: float | str) -> Plan:
@@ -197,46 +249,3 @@ def _measured(command: str, plan: Plan) -> Measurement:
     except LiveError as error:
         print(f"covey bench {command}: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
-
-
-def _tell(plan: Plan, told: dict[str, object], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(told))
-        return
-    from rich.table import Table
-
-    from .tables import console
-
-    table = Table("what", "value", title=f"{plan.service}, {plan.size:,} bytes, {plan.seconds:g} s")
-    for name, value in told.items():
-        if isinstance(value, dict):
-            for process, share in value.items():
-                table.add_row(f"cpu of {process}", f"{share:.0%}")
-        else:
-            table.add_row(name.replace("_", " "), f"{value:,}")
-    console().print(table)
-
-
-def _show(result: Failover, as_json: bool) -> None:
-    """For people: the times, unless JSON has told them; and what was violated in any case."""
-    from rich.table import Table
-
-    from covey.drivers.live.failover import KINDS
-
-    from .tables import console
-
-    screen, summary = console(), result.summary()
-    table = Table("what", "trials", "median ms", "worst ms")
-    for kind, meaning in KINDS.items():
-        if times := result.times[kind]:
-            table.add_row(
-                meaning, str(len(times)), f"{summary[f'{kind}_ms']:.0f}", f"{summary[f'{kind}_worst_ms']:.0f}"
-            )
-    if not as_json:
-        screen.print(table)
-    for one in result.violations[:20]:
-        screen.print(f"{one.guarantee} {one.process}: {one.detail}", markup=False, highlight=False)
-    for directory in result.kept:
-        screen.print(f"see: covey trace cat {directory / 'trace'}", markup=False, highlight=False)
-    if not as_json and not result.violations:
-        screen.print(f"{result.events:,} events checked: every guarantee held", highlight=False)
