@@ -12,7 +12,7 @@ from covey.cli.main import app
 from covey.drivers.live.cluster import LiveError
 from covey.drivers.live.hostile.measure import measure_hostile, open_files
 from covey.drivers.live.hostile.outcome import Outcome, summary
-from covey.drivers.live.hostile.scenarios import Plan
+from covey.drivers.live.hostile.plan import Plan
 
 PATIENT = {"token_lost_ms": 2_000, "peer_timeout_ms": 3_000}
 """On a machine with too much to do, a daemon that had no time must not be taken for a lost one."""
@@ -21,9 +21,9 @@ SMALL = Plan(
     sessions=150,
     groups=2_000,
     silent=5,
-    seconds=1.0,
-    flap_seconds=2.0,
-    block_every_s=1.0,
+    seconds=0.7,
+    flap_seconds=1.0,
+    block_every_s=0.7,
     patience_s=30.0,
     later_s=0.1,
     settings=PATIENT,
@@ -107,6 +107,9 @@ def test_many_sessions_join_one_group_at_once_and_leave_at_once() -> None:
     outcome = measured("storm")
     check_unhurt(outcome)
     assert (outcome.details["joined"], outcome.details["ended_by_daemon"]) == (150, 0)
+    read_mb, views_of_all, a_change = outcome.details["crowd_read_mb"], 150 * 150, 250
+    assert isinstance(read_mb, float)
+    assert read_mb <= views_of_all * a_change / 1_000_000, "each view is told by what changed"
 
 
 @pytest.mark.live

@@ -12,7 +12,7 @@ from .bench_tables import show_failover, tell_hostile, tell_slow, tell_traffic
 
 if TYPE_CHECKING:
     from covey.drivers.live.hostile.outcome import Outcome
-    from covey.drivers.live.hostile.scenarios import Plan as HostilePlan
+    from covey.drivers.live.hostile.plan import Plan as HostilePlan
     from covey.drivers.live.traffic.measure import Measurement, Plan
     from covey.drivers.live.traffic.slow import SlowMeasurement, SlowPlan
 
@@ -169,7 +169,8 @@ def hostile(
     one of them is lost or out of order, or a daemon dies.
     """
     from covey.drivers.live.hostile.outcome import summary
-    from covey.drivers.live.hostile.scenarios import SCENARIOS, Plan
+    from covey.drivers.live.hostile.plan import Plan
+    from covey.drivers.live.hostile.scenarios import SCENARIOS
 
     names = scenario or list(SCENARIOS)
     for name in names:

@@ -2,7 +2,7 @@
 
 In:        its task, as one JSON argument; on standard input `go` (join), `how` (tell how you are), `leave` (close all).
 Out:       "ready" when all are let in; a Tally for each `how` and `leave`; each one JSON line on standard output.
-Not here:  which crowd does what when (scenarios.py).
+Not here:  which crowd does what when (crowds.py, messages.py).
 
 Everything a session says is made beforehand: what is measured is what a daemon does with it, not the library.
 """

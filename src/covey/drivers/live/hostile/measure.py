@@ -14,7 +14,8 @@ from typing import Final
 from covey.drivers.live.cluster import LiveError
 
 from .outcome import Outcome, worst
-from .scenarios import SCENARIOS, Plan
+from .plan import Plan
+from .scenarios import SCENARIOS
 from .stage import play
 
 FILES_BESIDES: Final = 256

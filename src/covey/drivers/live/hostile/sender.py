@@ -2,7 +2,7 @@
 
 In:        its task, as one JSON argument; `go` and `stop` on standard input.
 Out:       "ready" and then its result, each one JSON line on standard output.
-Not here:  who sends what when (scenarios.py).
+Not here:  who sends what when (crowds.py, messages.py).
 """
 
 from __future__ import annotations
