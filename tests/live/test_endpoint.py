@@ -111,9 +111,10 @@ def test_a_closed_port_is_reported_once_and_harms_no_other_send(pair: tuple[Endp
 
 
 def test_a_datagram_that_is_too_large_is_lost_and_counted(pair: tuple[Endpoint, Endpoint]) -> None:
-    a, _ = pair
+    a, b = pair
     a.send([Send((1,), bytes(70_000))])
     assert a.count == {"datagram not sent: EMSGSIZE": 1}
+    assert (a.lost, a.lost_to) == ({"EMSGSIZE": 1}, b.address)
     assert a.traffic.datagrams_sent == a.traffic.bytes_sent == 0
 
 

@@ -172,7 +172,8 @@ def answer(name: str, delivered: int, **changed: Any) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "boot": 1, "cluster": "up", "state": "op", "view": "7.0.1", "members": ["a", "b"], "uptime_s": 70.0,
-        "reason": "every member is done", "recent_views": [recent], "clients": clients, **rates, **counts, **changed,
+        "longest_step_recent_ms": 3.0, "reason": "every member is done",
+        "recent_views": [recent], "clients": clients, **rates, **counts, **changed,
     }  # fmt: skip
 
 

@@ -31,6 +31,9 @@ RUNNING: dict[str, Any] = {
     "members": ["a", "b"],
     "waiting_bytes": 1_234,
     "uptime_s": 9.5,
+    "longest_step_ms": 12.34,
+    "longest_step_recent_ms": 3.0,
+    "sending_problem": "datagrams cannot be sent",
     "views": 3,
     "delivered_per_s": 12.0,
     "datagrams_sent_per_s": 1_500.4,
@@ -248,6 +251,8 @@ def test_status_shows_rates_windows_and_drops_by_reason(capsys: pytest.CaptureFi
     assert "datagrams for several daemons go to 239.192.77.1:4800" in lines
     assert lines.index("4,000 packet dropped: duplicate") < lines.index("3 frame rejected: malformed frame")
     assert "token parked" not in shown
+    assert "its longest step took 12.3 ms, of late 3.0 ms" in lines
+    assert "warning: datagrams cannot be sent" in lines
     assert "not merged with c: it is not connected both ways with b" in lines
     assert "1,200 datagrams, the last 0.1 s ago, from 192.0.2.7:4801: another cluster" in lines
 

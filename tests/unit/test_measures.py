@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from covey.config import one_site
 from covey.drivers.live.endpoint import Traffic
-from covey.drivers.live.measures import RECENT_VIEWS_MAX, Measures, Rate
+from covey.drivers.live.measures import RECENT_US, RECENT_VIEWS_MAX, Measures, Rate, Turns
 from covey.ids import Ballot, Life
 from covey.protocol.effects import Installed, Signal
 from covey.protocol.states import Reason
@@ -63,3 +63,21 @@ def test_rotations_are_counted_anew_in_each_view() -> None:
     assert measures.rotations_per_s("one", 600, 3, 2 * SECOND) == 100
     assert measures.rotations_per_s("two", 10, 2, 3 * SECOND) == 0, "the view has just begun"
     assert measures.rotations_per_s("two", 50, 2, 4 * SECOND) == 20
+
+
+def test_the_longest_turn_is_told_of_all_time_and_of_late() -> None:
+    turns = Turns()
+    turns.add(0, 70_000)
+    turns.add(100_000, 101_500)
+    assert turns.snapshot(SECOND) == {"longest_step_ms": 70, "longest_step_recent_ms": 70}
+    turns.add(RECENT_US, RECENT_US + 70_000 + 2_000)
+    assert turns.snapshot(RECENT_US + SECOND)["longest_step_recent_ms"] == 72, "ten to twenty seconds"
+    turns.add(2 * RECENT_US + SECOND, 2 * RECENT_US + SECOND + 3_000)
+    turns.add(3 * RECENT_US + 2 * SECOND, 3 * RECENT_US + 2 * SECOND + 1_000)
+    assert turns.snapshot(3 * RECENT_US + 3 * SECOND) == {"longest_step_ms": 72, "longest_step_recent_ms": 3}
+
+
+def test_a_long_turn_is_forgotten_though_nothing_happened_since() -> None:
+    turns = Turns()
+    turns.add(0, 70_000)
+    assert turns.snapshot(9 * RECENT_US) == {"longest_step_ms": 70, "longest_step_recent_ms": 0}

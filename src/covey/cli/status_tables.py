@@ -80,13 +80,15 @@ def _ring(link: dict[str, Any]) -> tuple[str, str]:
 
 def _remarks(name: str, answer: dict[str, Any]) -> list[str]:
     """Why it is as it is, and whatever an operator should know."""
-    lines = [f"{name}: {answer['state']} because {answer['reason']}", *_last_view(answer)]
+    lines = [f"{name}: {answer['state']} because {answer['reason']}", *_last_view(answer), _longest_step(answer)]
     for peer in answer["peers"]:
         if not peer["two_way"]:
             why = peer["gone"] or f"silent for {peer['silent_ms']} ms, or it does not hear us"
             lines.append(f"  {peer['name']} is not connected both ways: {why}")
     if answer["multicast"]:
         lines.append(f"  datagrams for several daemons go to {answer['multicast']}")
+    if answer["sending_problem"]:
+        lines.append(f"  warning: {answer['sending_problem']}")
     lines += [f"  not merged with {stranger}" for stranger in answer["strangers"]]
     lines += [_outsider(one) for one in answer["outsiders"]]
     lines += [f"  warning: datagrams to {host} are not sealed" for host in answer["unsealed"]]
@@ -100,6 +102,15 @@ def _outsider(one: dict[str, Any]) -> str:
     '  3 datagrams, the last 1.2 s ago, from 127.0.0.1:9: another version'
     """
     return f"  {one['datagrams']:,} datagrams, the last {one['silent_ms'] / 1_000:.1f} s ago, from {one['text']}"
+
+
+def _longest_step(answer: dict[str, Any]) -> str:
+    """
+    >>> _longest_step({"longest_step_ms": 12.34, "longest_step_recent_ms": 0.8})
+    '  its longest step took 12.3 ms, of late 0.8 ms'
+    """
+    longest_ms, recent_ms = answer["longest_step_ms"], answer["longest_step_recent_ms"]
+    return f"  its longest step took {longest_ms:,.1f} ms, of late {recent_ms:,.1f} ms"
 
 
 def _last_view(answer: dict[str, Any]) -> list[str]:

@@ -33,6 +33,7 @@ class DaemonLine(msgspec.Struct, frozen=True):
     programs: int = 0
     backlog_bytes: int = 0
     uptime_s: float = 0
+    longest_step_recent_ms: float = 0
     reason: str = ""
 
 
@@ -125,6 +126,7 @@ def _daemon(name: str, answer: dict[str, Any] | None, then: dict[str, Any] | Non
         programs=answer["clients"]["session_count"],
         backlog_bytes=answer["clients"]["backlog_bytes"],
         uptime_s=answer["uptime_s"],
+        longest_step_recent_ms=answer["longest_step_recent_ms"],
         reason=answer["reason"],
     )
 

@@ -83,7 +83,7 @@ def table_of(*columns: tuple[str, bool]) -> Table:
 
 def daemon_table(daemons: tuple[DaemonLine, ...], wide: bool) -> Table:
     narrow_columns = (("daemon", False), ("state", False), ("view of", False), ("msg/s", True))
-    more = (("view", True), ("in/s", True), ("out/s", True), ("up", True)) if wide else ()
+    more = (("view", True), ("in/s", True), ("out/s", True), ("step", True), ("up", True)) if wide else ()
     table = table_of(*narrow_columns, *more, ("programs", True), ("backlog", True))
     table.columns[1].min_width = len(DOWN)
     for one in daemons:
@@ -94,7 +94,7 @@ def daemon_table(daemons: tuple[DaemonLine, ...], wide: bool) -> Table:
         cells: list[Text | str] = [Text(one.name), state, Text(" ".join(one.members)), f"{one.messages_per_s:,.0f}"]
         if wide:
             cells += [one.view, size_text(one.bytes_in_per_s), size_text(one.bytes_out_per_s)]
-            cells += [duration_text(one.uptime_s)]
+            cells += [f"{one.longest_step_recent_ms:,.1f} ms", duration_text(one.uptime_s)]
         table.add_row(*cells, f"{one.programs:,}", _backlog(one.backlog_bytes))
     return table
 

@@ -4,8 +4,12 @@ In:        listening sockets; the engine's effects about clients; what the loop 
 Out:       inputs for the engine; bytes pulled from it and written.
 Not here:  what the bytes mean (protocol/clients.py).
 
-Invariants: T1 a stream whose client does not read holds at most one pull of bytes here, the rest waits in the engine;
-T2 a stream that the engine gave up is closed within LINGER_S, read or not; LINGERING_MAX of them wait at most.
+Invariants:
+  T1  a stream whose client does not read holds at most one pull of bytes here, the rest waits in the engine
+  T2  a stream that the engine gave up is closed within LINGER_S of having no room, read or not; LINGERING_MAX of them
+      wait at most
+  T3  one turn of the loop reads and writes a bounded portion, whatever clients do; who was not reached stands in a
+      queue, and comes first in the next turn
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import os
 import select
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +33,12 @@ from covey.protocol.values import Payload
 READ_BYTES: Final = 256 * 1024
 READS_PER_TURN_MAX: Final = 2
 """Of one client that has much to say: the others, and the token, wait no longer than that."""
+READ_STREAMS_MAX: Final = 256
+READ_TURN_BYTES_MAX: Final = 2 * 1024 * 1024
 PULL_BYTES: Final = 256 * 1024
+"""Of one client, at a time: then it is the next one's turn to be written to."""
+WRITE_STREAMS_MAX: Final = 256
+WRITE_TURN_BYTES_MAX: Final = 4 * 1024 * 1024
 BUFFER_BYTES: Final = 512 * 1024
 ACCEPTED_PER_TURN_MAX: Final = 64
 DEAF_S: Final = 1.0
@@ -36,6 +46,8 @@ DEAF_S: Final = 1.0
 LINGER_S: Final = 60.0
 """So long a program that does not run can still learn, when it runs again, why its session ended."""
 LINGERING_MAX: Final = 64
+KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
+"""A program whose host has vanished is noticed after half a minute, though nobody says anything."""
 IOV_MAX: Final = os.sysconf("SC_IOV_MAX") if "SC_IOV_MAX" in os.sysconf_names else 1_024
 
 
@@ -48,7 +60,14 @@ class Stream:
         self.unsent: list[Payload] = []
         self.reading = True
         self.writing = False
+        """It had no room: the loop says when it has."""
+        self.hung_up = False
+        """Its end is to be read, whether the engine wants to read or not."""
+        self.in_read_queue = self.in_write_queue = False
         self.close_at: float | None = None
+
+    def is_open(self) -> bool:
+        return self.sock.fileno() >= 0
 
     def mask(self) -> int:
         return (select.EPOLLIN if self.reading else 0) | (select.EPOLLOUT if self.writing else 0)
@@ -64,6 +83,9 @@ class ClientStreams:
         self._by_descriptor: dict[int, Stream] = {}
         self._by_connection: dict[int, Stream] = {}
         self._closing: dict[int, Stream] = {}
+        """Those given up who had no room for their last words."""
+        self._to_read: deque[Stream] = deque()
+        self._to_write: deque[Stream] = deque()
         self._numbers = 0
         self._deaf: dict[int, float] = {}
         """Listeners that are not looked at, and until when."""
@@ -99,6 +121,7 @@ class ClientStreams:
     # --- in the loop
 
     def on_event(self, descriptor: int, mask: int) -> None:
+        """Something can be done with this stream: it is, when its turn comes."""
         if descriptor in self._listeners:
             self._accept(self._listeners[descriptor])
             return
@@ -106,18 +129,59 @@ class ClientStreams:
         if stream is None:
             return
         if mask & select.EPOLLOUT:
-            self._write(stream)
-        if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR) and stream.sock.fileno() >= 0:
-            self._read(stream)
+            self._queue_to_write(stream)
+        if mask & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
+            stream.hung_up |= bool(mask & (select.EPOLLHUP | select.EPOLLERR))
+            if not stream.in_read_queue:
+                stream.in_read_queue = True
+                self._to_read.append(stream)
+
+    def read(self) -> None:
+        """One turn's portion of what clients have said."""
+        queue, room = self._to_read, READ_TURN_BYTES_MAX
+        for _ in range(min(len(queue), READ_STREAMS_MAX)):
+            if room <= 0:
+                return
+            stream = queue.popleft()
+            stream.in_read_queue = False
+            if stream.is_open() and (stream.reading or stream.hung_up):
+                room -= self._read(stream)
 
     def perform(self, effects: list[Effect]) -> None:
+        """Writing is left for `write`: in this turn, or in a later one if many wait."""
         for effect in effects:
             if isinstance(effect, ClientReady):
-                self._write_to(effect.connection)
+                stream = self._by_connection.get(effect.connection)
+                if stream is not None and not stream.writing:
+                    self._queue_to_write(stream)
             elif isinstance(effect, ClientReading):
                 self._set_reading(effect.connection, effect.read)
             elif isinstance(effect, ClientClosed):
                 self._close_later(effect.connection)
+
+    def write(self) -> None:
+        """One turn's portion of what waits for clients, each in its turn."""
+        queue, room = self._to_write, WRITE_TURN_BYTES_MAX
+        for _ in range(WRITE_STREAMS_MAX):
+            if not queue or room <= 0:
+                return
+            stream = queue.popleft()
+            stream.in_write_queue = False
+            if stream.is_open():
+                room -= self._write(stream)
+
+    def write_all(self) -> None:
+        """There is no next turn: whoever has room gets what waits."""
+        while self._to_write:
+            self.write()
+
+    def unwritten(self) -> int:
+        """How many streams wait for their turn to be written to."""
+        return len(self._to_write)
+
+    def is_behind(self) -> bool:
+        """Whether something is left for the next turn, which must not wait then."""
+        return bool(self._to_read or self._to_write)
 
     def next_us(self) -> int | None:
         """When somebody who was given up is to be closed, or newcomers are looked at again."""
@@ -156,6 +220,9 @@ class ClientStreams:
         sock.setblocking(False)
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in KEEPALIVE:
+                sock.setsockopt(socket.IPPROTO_TCP, option, value)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self._numbers += 1
         stream = Stream(self._numbers, sock)
@@ -164,20 +231,24 @@ class ClientStreams:
         self._epoll.register(sock.fileno(), stream.mask())
         self._give(ClientConnected(stream.connection))
 
-    def _read(self, stream: Stream) -> None:
+    def _read(self, stream: Stream) -> int:
+        """How many bytes came."""
+        size = 0
         for _ in range(READS_PER_TURN_MAX):
             try:
                 data = stream.sock.recv(READ_BYTES)
             except BlockingIOError:
-                return
+                return size
             except OSError:
                 data = b""
             if not data:
                 self._drop(stream)
-                return
+                return size
+            size += len(data)
             self._give(ClientBytes(stream.connection, data))
             if len(data) < READ_BYTES // 2:
-                return  # That was all, most likely.
+                return size  # That was all, most likely.
+        return size
 
     def _set_reading(self, connection: int, read: bool) -> None:
         stream = self._by_connection.get(connection)
@@ -185,26 +256,33 @@ class ClientStreams:
             stream.reading = read
             self._epoll.modify(stream.sock.fileno(), stream.mask())
 
-    def _write_to(self, connection: int) -> None:
-        stream = self._by_connection.get(connection)
-        if stream is not None and not stream.writing:
-            self._write(stream)
+    def _queue_to_write(self, stream: Stream) -> None:
+        if not stream.in_write_queue:
+            stream.in_write_queue = True
+            self._to_write.append(stream)
 
-    def _write(self, stream: Stream) -> None:
-        """As much as the socket takes; the rest when it says so."""
+    def _write(self, stream: Stream) -> int:
+        """As much as the socket takes, but not much more than a pull; how many bytes. The rest is for the next time."""
+        size = 0
         try:
             while stream.unsent or self._pull(stream):
                 sent = stream.sock.sendmsg(stream.unsent[:IOV_MAX])
                 stream.unsent = _after(stream.unsent, sent)
+                size += sent
+                if size >= PULL_BYTES:
+                    self._queue_to_write(stream)
+                    return size
         except BlockingIOError:
             self._set_writing(stream, True)
-            return
+            if stream.close_at is not None:
+                self._linger(stream)
         except OSError:
             self._drop(stream)
-            return
-        self._set_writing(stream, False)
-        if stream.close_at is not None:
-            self._drop(stream)
+        else:
+            self._set_writing(stream, False)
+            if stream.close_at is not None:
+                self._drop(stream)
+        return size
 
     def _pull(self, stream: Stream) -> bool:
         stream.unsent = self._engine.pull(stream.connection, PULL_BYTES)
@@ -221,11 +299,15 @@ class ClientStreams:
             return
         self._stop_reading(stream)
         stream.close_at = time.monotonic() + LINGER_S
-        self._closing[connection] = stream
+        if stream.writing:
+            self._linger(stream)
+        else:
+            self._queue_to_write(stream)
+
+    def _linger(self, stream: Stream) -> None:
+        self._closing[stream.connection] = stream
         if len(self._closing) > LINGERING_MAX:
             self._drop(next(iter(self._closing.values())))
-        if not stream.writing and connection in self._by_connection:
-            self._write(stream)
 
     def _stop_reading(self, stream: Stream) -> None:
         """What it says from now on is not taken: its writes fail, or wait, so that it does not take it for sent."""

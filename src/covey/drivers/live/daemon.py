@@ -37,12 +37,15 @@ from .launch import Options, from_arguments
 from .load import Load
 from .log import to_text
 from .measures import Measures
+from .sending import Sending
 from .status import Question, StatusSocket, own_directory, socket_path
 
 UNSEALED = "whoever can reach these hosts can read and forge them; see allow_unsealed in docs/configuration.md"
 STDIN, STDOUT = 0, 1
 READ_BYTES = 65_536
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+UPKEEP_US = 1_000_000
 
 GROUPS_TOLD_MAX, MEMBERS_TOLD_MAX = 1_000, 5_000
 """How much of all groups one answer tells."""
@@ -67,11 +70,13 @@ class DaemonProcess:
         self._status: StatusSocket | None = None
         self._started_us = clock().mono_us
         self._measures = Measures(self._started_us)
+        self._sending = Sending()
         seed = options.seed if options.seed is not None else life.boot
         stem = self.process.replace(":", "-")
         self._writer = SegmentWriter(Path(options.trace), stem) if options.trace is not None else None
         sink = self._writer.append if self._writer is not None else None
         self._daemon = LiveDaemon(configuration, life, seed, options.run, sink, self._observe)
+        self._daemon.keep_up(self._keep_up)
         if options.load > 0:
             bundle_bytes = configuration.settings.bundle_bytes
             self._daemon.load = Load(options.load, seed, clock().mono_us, bundle_bytes, options.bursts)
@@ -180,6 +185,15 @@ class DaemonProcess:
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
 
+    # --- between turns
+
+    def _keep_up(self, now_us: int) -> int:
+        endpoint = self._daemon.endpoint
+        host, port = endpoint.lost_to
+        for text in self._sending.look(endpoint.lost, endpoint.traffic.datagrams_sent, f"{host}:{port}", now_us):
+            self._notice(text)
+        return now_us + UPKEEP_US
+
     # --- commands
 
     def _take_commands(self) -> None:
@@ -222,6 +236,8 @@ class DaemonProcess:
         if "token" in link:
             link["rotations_per_s"] = self._measures.rotations_per_s(snapshot["view"], link["token"], members, now_us)
         snapshot["count"] |= endpoint.count
+        snapshot |= self._daemon.turns.snapshot(now_us)
+        snapshot["sending_problem"] = self._sending.problem or None
         snapshot["process"] = self.process
         snapshot["cluster"] = cluster.name
         snapshot["recent_views"] = self._measures.recent_views(cluster)

@@ -9,6 +9,7 @@ Invariants:
   D2  the clock is read before the sockets are drained, and deadlines are judged by that reading: whatever was said
       while this process did not run is heard before anyone is declared silent
   D3  a row is in the trace before the datagrams of its step leave: what others see of a life, its trace explains
+  D4  a turn is short: of what clients say and are told it takes a portion; datagrams are heard and sent in every turn
 """
 
 from __future__ import annotations
@@ -29,12 +30,19 @@ from covey.trace.daemon import DaemonRecorder, Sink
 from .clients import ClientStreams
 from .endpoint import Endpoint
 from .load import Load
+from .measures import Turns
 
 DATAGRAMS_PER_STEP_MAX: Final = 4_000
 """More full datagrams than the socket buffer holds, so that D2 is true of a long pause too."""
 
+POLLED_MAX: Final = 1_023
+"""How many descriptors one poll tells of at most."""
+
 REFUSAL_FRESH_US: Final = 20_000
 """A refusal comes within a round trip of the datagram that met a closed port. Later, a new life may have that port."""
+
+Upkeep = Callable[[int], int]
+"""Called with the monotonic time in microseconds when its time has come; tells when it is to be called next."""
 
 Observe = Callable[[int, Effect], None]
 """Called with the wall clock in nanoseconds and each effect that is not a datagram."""
@@ -63,6 +71,10 @@ class LiveDaemon:
         self.running = True
         self.cut_off: frozenset[int] = frozenset()
         """Ranks to which nothing is sent: a network in parts, for demonstrations and tests. Not with multicast."""
+        self.turns = Turns()
+        self._upkeep: Upkeep | None = None
+        self._upkeep_us = 0
+        self._woke_us = 0
         self._observe = observe
         self._given: list[Input] = []
         self._sent_us = 0
@@ -86,6 +98,10 @@ class LiveDaemon:
         del self._watched[descriptor]
         self._epoll.unregister(descriptor)
 
+    def keep_up(self, upkeep: Upkeep) -> None:
+        """Call this between turns, whenever it wants to be called."""
+        self._upkeep, self._upkeep_us = upkeep, clock().mono_us
+
     def give(self, one: Input) -> None:
         """An input that does not come from the network; the next step takes it."""
         self._given.append(one)
@@ -98,12 +114,14 @@ class LiveDaemon:
     def run(self) -> None:
         """Until the engine has stopped, or `running` is taken away: then without a goodbye."""
         now = clock()
+        self._woke_us = now.mono_us
         self.record("recover", now.wall_us * 1_000)
         self._perform(self.engine.start(now), now)
         while self.running:
             self._wait()
             if self.running:
                 self._step()
+        self.clients.write_all()
 
     def close(self) -> None:
         self.clients.close()
@@ -113,7 +131,13 @@ class LiveDaemon:
     # --- the loop
 
     def _wait(self) -> None:
-        for descriptor, mask in self._epoll.poll(self._timeout_s()):
+        now_us = time.monotonic_ns() // 1_000
+        self.turns.add(self._woke_us, now_us)
+        events = self._epoll.poll(self._timeout_s(now_us), POLLED_MAX)
+        self._woke_us = time.monotonic_ns() // 1_000
+        if self._upkeep is not None and self._woke_us >= self._upkeep_us:
+            self._upkeep_us = self._upkeep(self._woke_us)
+        for descriptor, mask in events:
             on_ready = self._watched.get(descriptor)
             if on_ready is not None:
                 on_ready()
@@ -123,15 +147,18 @@ class LiveDaemon:
                     self.endpoint.on_errors()
             else:
                 self.clients.on_event(descriptor, mask)
+        # Of more descriptors than one poll tells, ours may be missing.
+        self._may_drain = self._may_drain or len(events) >= POLLED_MAX
+        self.clients.read()
 
-    def _timeout_s(self) -> float:
-        """Until the next deadline; epoll rounds it up to its milliseconds. Not at all if something was given."""
-        if self._given:
+    def _timeout_s(self, now_us: int) -> float:
+        """Until the next deadline; epoll rounds it up to its milliseconds. Not at all if something is left to do."""
+        if self._given or self.clients.is_behind():
             return 0
         moments = [self.engine.next_deadline_us(), self.load.next_us() if self.load else None]
-        moments.append(self.clients.next_us())
+        moments += [self.clients.next_us(), self._upkeep_us if self._upkeep is not None else None]
         waits = [moment for moment in moments if moment is not None]
-        return max(0, min(waits) - clock().mono_us) / 1_000_000 if waits else -1
+        return max(0, min(waits) - now_us) / 1_000_000 if waits else -1
 
     def _step(self) -> None:
         now = clock()
@@ -167,7 +194,9 @@ class LiveDaemon:
             self._sent_us = now.mono_us
             self.endpoint.send(sends)
         self.clients.perform(effects)
+        self.clients.write()
         self.clients.close_overdue()
+        self.engine.writing_waits(self.clients.unwritten())
         for effect in effects:
             if isinstance(effect, Send):
                 continue

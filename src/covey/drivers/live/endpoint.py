@@ -63,6 +63,10 @@ class Endpoint:
         check_cluster(cluster, allow_unsealed)
         self.count = Count()
         self.traffic = Traffic()
+        self.lost: dict[str, int] = {}
+        """Datagrams that could not be sent, by the name of the error."""
+        self.lost_to: Address = ("", 0)
+        """Where the last one of them was to go."""
         self._addresses = [address_of(daemon, allow_unsealed) for daemon in cluster.daemons]
         self._ranks = {address: rank for rank, address in enumerate(self._addresses)}
         self._refused: list[int] = []
@@ -164,7 +168,7 @@ class Endpoint:
         except OSError as error:
             last = self._try_again(error, self._socket.sendto, data, address)
             if last is not None:
-                self._lost([data], last)
+                self._lost([data], address, last)
 
     def _send_together(self, datagrams: list[bytes], address: Address) -> bool:
         """Whether the system took them, or lost them; if not, it wants them one by one."""
@@ -180,7 +184,7 @@ class Endpoint:
                 self.count.add(f"datagrams sent one by one from now on: {_name(last)}")
                 return False
             if last is not None:
-                self._lost(datagrams, last)
+                self._lost(datagrams, address, last)
         return True
 
     def _try_again(self, error: OSError, send: Callable[..., int], *arguments: object) -> OSError | None:
@@ -214,10 +218,13 @@ class Endpoint:
             self._read_errors()  # Errors end the wait too: they are not what was waited for.
         return True
 
-    def _lost(self, datagrams: list[bytes], error: OSError) -> None:
+    def _lost(self, datagrams: list[bytes], address: Address, error: OSError) -> None:
         self.traffic.datagrams_sent -= len(datagrams)
         self.traffic.bytes_sent -= sum(map(len, datagrams))
-        self.count.add(f"datagram not sent: {_name(error)}", len(datagrams))
+        name = _name(error)
+        self.lost[name] = self.lost.get(name, 0) + len(datagrams)
+        self.lost_to = address
+        self.count.add(f"datagram not sent: {name}", len(datagrams))
 
     # --- errors of datagrams sent earlier
 

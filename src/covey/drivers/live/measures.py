@@ -1,6 +1,7 @@
 """What a daemon process counts of its own work, and how fast it grows.
 
-In:        effects as they are performed; what passed through the sockets.  Out: fields for the status.
+In:        effects as they are performed; what passed through the sockets; how long turns took.
+Out:       fields for the status.
 Not here:  what the engine knows and counts (its snapshot).
 """
 
@@ -19,6 +20,7 @@ from .endpoint import Traffic
 
 SECOND_US = 1_000_000
 RECENT_VIEWS_MAX = 8
+RECENT_US = 10 * SECOND_US
 
 
 class Rate:
@@ -33,6 +35,35 @@ class Rate:
             self._last = round((count - self._before) * SECOND_US / passed, 1)
             self._then_us, self._before = now_us, count
         return self._last
+
+
+class Turns:
+    """How long the turns of the loop take, from waking to waiting again: for so long nobody else is served."""
+
+    def __init__(self) -> None:
+        self._longest_us = 0
+        self._now_us = self._before_us = 0
+        """Of the RECENT_US that are passing, and of those before."""
+        self._until_us = 0
+
+    def add(self, began_us: int, ended_us: int) -> None:
+        if ended_us >= self._until_us:
+            self._begin_anew(ended_us)
+        took_us = ended_us - began_us
+        if took_us > self._now_us:
+            self._now_us = took_us
+            self._longest_us = max(self._longest_us, took_us)
+
+    def snapshot(self, now_us: int) -> dict[str, float]:
+        """The longest turn since the start, and the longest of the last ten to twenty seconds."""
+        if now_us >= self._until_us:
+            self._begin_anew(now_us)
+        recent_us = max(self._now_us, self._before_us)
+        return {"longest_step_ms": self._longest_us / 1_000, "longest_step_recent_ms": recent_us / 1_000}
+
+    def _begin_anew(self, now_us: int) -> None:
+        self._before_us = self._now_us if now_us < self._until_us + RECENT_US else 0
+        self._now_us, self._until_us = 0, now_us + RECENT_US
 
 
 class Measures:
