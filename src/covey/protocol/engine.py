@@ -9,6 +9,7 @@ carries out what it decided (change.py, operation.py).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from covey import config
@@ -170,16 +171,17 @@ class Engine:
             "outcomes_unlisted": dict(sorted(self.outcomes_unlisted.items())),
         }
 
-    def groups_snapshot(self, wanted: str, groups_max: int, members_max: int) -> dict[str, Any]:
-        """Who is in which group, as this daemon's view has it."""
+    def groups_snapshot(self, wanted: str, groups_max: int, members_max: int) -> Iterator[dict[str, Any] | None]:
+        """Who is in which group, as this daemon's view has it: a portion at a time, None until it is done."""
         machine = self.machine
-        return {
-            "name": self.kit.name(self.kit.me.rank),
-            "view": str(machine.view),
-            "working": machine.active,
-            "daemons": [self.kit.name(life.rank) for life in machine.members],
-            **self.clients.groups.roster.listing(wanted, groups_max, members_max),
-        }
+        for listed in self.clients.groups.roster.listing_in_portions(wanted, groups_max, members_max):
+            yield listed and {
+                "name": self.kit.name(self.kit.me.rank),
+                "view": str(machine.view),
+                "working": machine.active,
+                "daemons": [self.kit.name(life.rank) for life in machine.members],
+                **listed,
+            }
 
     def check(self, full: bool) -> None:
         """Invariants of every layer: cheap ones after each step, all at state changes."""

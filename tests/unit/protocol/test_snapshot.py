@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from covey.ids import Ballot, Life
 from covey.protocol.clients import SNAPSHOT_MAX
-from covey.protocol.groups.roster import Member, Roster
+from covey.protocol.groups.roster import PORTION, Member, Roster
 from covey.protocol.values import Place
 from covey.protocol.wire.session import JoinGroup
 from tests.unit.protocol.network import TinyNetwork
@@ -25,12 +26,23 @@ def roster(**groups: int) -> Roster:
     return made
 
 
+def last(portions: Iterator[dict[str, Any] | None]) -> dict[str, Any]:
+    *before, found = portions
+    assert found is not None
+    assert not any(before)
+    return found
+
+
+def listing(made: Roster, wanted: str, groups_max: int, members_max: int) -> dict[str, Any]:
+    return last(made.listing_in_portions(wanted, groups_max, members_max))
+
+
 def told(house: TinyNetwork) -> Any:
     return house.engines[0].clients.snapshot(house.now)
 
 
 def test_groups_are_listed_with_their_members() -> None:
-    listed = roster(room=2, hall=1).listing("", 10, 10)
+    listed = listing(roster(room=2, hall=1), "", 10, 10)
     assert listed == {
         "groups": [
             {"group": "hall", "size": 1, "members": ["p0@a:7.0"]},
@@ -42,15 +54,35 @@ def test_groups_are_listed_with_their_members() -> None:
 
 def test_a_name_or_its_first_letters_choose_groups() -> None:
     made = roster(room=1, rooms=1, hall=1)
-    assert made.listing("room", 10, 10)["group_count"] == 1
-    assert made.listing("room*", 10, 10)["group_count"] == 2
-    assert made.listing("ro", 10, 10)["groups"] == []
+    assert listing(made, "room", 10, 10)["group_count"] == 1
+    assert listing(made, "room*", 10, 10)["group_count"] == 2
+    assert listing(made, "ro", 10, 10)["groups"] == []
 
 
 def test_a_listing_is_bounded_in_groups_and_in_members() -> None:
-    listed: Any = roster(a=3, b=3, c=3).listing("", 2, 4)
+    listed: Any = listing(roster(a=3, b=3, c=3), "", 2, 4)
     assert listed["group_count"] == 3
     assert [(one["group"], one["size"], len(one["members"])) for one in listed["groups"]] == [("a", 3, 3), ("b", 3, 1)]
+
+
+def test_a_long_listing_is_made_in_portions_while_the_roster_changes() -> None:
+    sizes = {f"group{number:05}": 1 for number in range(2 * PORTION)}
+    made = roster(**sizes, all=2 * PORTION)
+    portions = made.listing_in_portions("", 3, 2)
+    steps = 0
+    while (found := next(portions)) is None:
+        steps += 1
+        made.leave("group00001", ME, 0)
+        made.join(f"new{steps}", Member(ME, 0, "p", Place(Ballot(1, 0, 1), 0, 0)))
+    assert steps >= 4, "twice for the groups, twice for the members of the largest"
+    assert found == {
+        "groups": [
+            {"group": "all", "size": 2 * PORTION, "members": ["p0@a:7.0", "p1000@a:7.1000"]},
+            {"group": "group00000", "size": 1, "members": []},
+            {"group": "group00001", "size": 0, "members": []},
+        ],
+        "group_count": 2 * PORTION + 1,
+    }
 
 
 def test_of_many_sessions_those_with_most_waiting_are_told() -> None:
@@ -96,7 +128,7 @@ def test_a_daemon_tells_the_groups_of_its_whole_view() -> None:
     for peer in (here, there):
         peer.say(JoinGroup("room"))
         peer.read()
-    snapshots = [engine.groups_snapshot("", 10, 10) for engine in house.engines.values()]
+    snapshots = [last(engine.groups_snapshot("", 10, 10)) for engine in house.engines.values()]
     assert snapshots[0]["groups"] == snapshots[1]["groups"]
     assert snapshots[0]["groups"][0]["members"] == sorted([here.process, there.process])
     assert (snapshots[0]["view"], snapshots[0]["daemons"]) == (snapshots[1]["view"], ["a", "b"])

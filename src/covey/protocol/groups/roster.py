@@ -10,13 +10,18 @@ each group tell the same.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from heapq import nlargest, nsmallest
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from covey.ids import Life
 from covey.protocol.values import Place, Stay
+
+PORTION: Final = 2_000
+"""How many groups or members are looked at in one portion of a listing."""
+
+T = TypeVar("T")
 
 
 class Member(NamedTuple):
@@ -70,22 +75,38 @@ class Roster:
 
     def largest(self, most: int) -> dict[str, int]:
         """The largest groups, by size: it costs no more however many groups there are."""
-        sizes = heapq.nlargest(most, self._by_size)
-        found = ((group, size) for size in sizes for group in heapq.nsmallest(most, islice(self._by_size[size], 1_000)))
+        sizes = nlargest(most, self._by_size)
+        found = ((group, size) for size in sizes for group in nsmallest(most, islice(self._by_size[size], 1_000)))
         return dict(islice(found, most))
 
-    def listing(self, wanted: str, groups_max: int, members_max: int) -> dict[str, object]:
+    def listing_in_portions(self, wanted: str, groups_max: int, members_max: int) -> Iterator[dict[str, object] | None]:
         """Who is where: the groups of this name, or with these first letters before a `*`; all of them for nothing.
 
-        Bounded: `group_count` says how many there are, and `size` of each how many members it has.
+        None after each portion, and the answer at last: the roster may change between two of them. The answer is
+        bounded: `group_count` says how many groups there are, and `size` of each how many members it has.
         """
-        names = sorted(group for group in self._members if _is_wanted(group, wanted))
+        names: list[str] = []
+        count = 0
+        is_one = wanted and not wanted.endswith("*")
+        for some in _portions([wanted] if is_one else list(self._members)):
+            found = [group for group in some if group in self._members and _is_wanted(group, wanted)]
+            count += len(found)
+            names = nsmallest(groups_max, names + found)
+            yield None
         listed: list[dict[str, object]] = []
-        for group in names[:groups_max]:
-            members = sorted(member.process for member in self._members[group].values())
-            listed.append({"group": group, "size": len(members), "members": members[:members_max]})
-            members_max -= min(members_max, len(members))
-        return {"groups": listed, "group_count": len(names)}
+        looked_at = 0
+        for group in names:
+            present = list(self.members(group).values())
+            members: list[str] = []
+            for few in _portions(present):
+                members = nsmallest(members_max, members + [member.process for member in few])
+                looked_at += len(few)
+                if looked_at >= PORTION:
+                    looked_at = 0
+                    yield None
+            listed.append({"group": group, "size": len(present), "members": members})
+            members_max -= len(members)
+        yield {"groups": listed, "group_count": count}
 
     # --- changes
 
@@ -169,3 +190,11 @@ def _is_wanted(group: str, wanted: str) -> bool:
     (True, True, False)
     """
     return group.startswith(wanted[:-1]) if wanted.endswith("*") else wanted in ("", group)
+
+
+def _portions(some: Sequence[T]) -> Iterator[Sequence[T]]:
+    """
+    >>> [len(portion) for portion in _portions(range(5_000))]
+    [2000, 2000, 1000]
+    """
+    return (some[at : at + PORTION] for at in range(0, len(some), PORTION))
