@@ -38,7 +38,7 @@ from .load import Load
 from .log import to_text
 from .measures import Measures
 from .sending import Sending
-from .status import Question, StatusSocket, own_directory, socket_path
+from .status import Answer, InPortions, Question, StatusSocket, own_directory, socket_path
 
 UNSEALED = "whoever can reach these hosts can read and forge them; see allow_unsealed in docs/configuration.md"
 STDIN, STDOUT = 0, 1
@@ -222,7 +222,7 @@ class DaemonProcess:
     def _notice(self, text: str) -> None:
         self._say(Noticed(time_ns=time.time_ns(), process=self.process, text=text))
 
-    def _answer(self, question: Question) -> dict[str, Any]:
+    def _answer(self, question: Question) -> Answer | InPortions:
         if question.ask == "groups":
             return self._daemon.engine.groups_snapshot(question.group, GROUPS_TOLD_MAX, MEMBERS_TOLD_MAX)
         return self._snapshot()
@@ -235,7 +235,7 @@ class DaemonProcess:
         link, members = snapshot["link"], len(snapshot["members"])
         if "token" in link:
             link["rotations_per_s"] = self._measures.rotations_per_s(snapshot["view"], link["token"], members, now_us)
-        snapshot["count"] |= endpoint.count
+        snapshot["count"] |= endpoint.count | (self._status.count if self._status is not None else {})
         snapshot |= self._daemon.turns.snapshot(now_us)
         snapshot["sending_problem"] = self._sending.problem or None
         snapshot["process"] = self.process
