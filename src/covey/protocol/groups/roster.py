@@ -91,7 +91,7 @@ class Roster:
         for some in _portions([wanted] if is_one else list(self._members)):
             found = [group for group in some if group in self._members and _is_wanted(group, wanted)]
             count += len(found)
-            names = nsmallest(groups_max, names + found)
+            names = sorted(names + found)[:groups_max]  # Mostly sorted: that is fast.
             yield None
         listed: list[dict[str, object]] = []
         looked_at = 0
@@ -99,7 +99,7 @@ class Roster:
             present = list(self.members(group).values())
             members: list[str] = []
             for few in _portions(present):
-                members = nsmallest(members_max, members + [member.process for member in few])
+                members = sorted(members + [member.process for member in few])[:members_max]
                 looked_at += len(few)
                 if looked_at >= PORTION:
                     looked_at = 0
