@@ -33,6 +33,7 @@ from covey.trace.segments import SegmentWriter
 from .control import CommandLines
 from .driver import LiveDaemon, clock, new_life
 from .events import Ended, Event, Gone, Noticed, Ready, StateEntered, Status, event_of, to_line
+from .freed_memory import FreedMemory, freed_memory
 from .launch import Options, from_arguments
 from .load import Load
 from .log import to_text
@@ -71,6 +72,8 @@ class DaemonProcess:
         self._started_us = clock().mono_us
         self._measures = Measures(self._started_us)
         self._sending = Sending()
+        self._freed: FreedMemory | None = None
+        self._looked_us = 0
         seed = options.seed if options.seed is not None else life.boot
         stem = self.process.replace(":", "-")
         self._writer = SegmentWriter(Path(options.trace), stem) if options.trace is not None else None
@@ -119,6 +122,7 @@ class DaemonProcess:
         host, port = self._daemon.endpoint.address
         self._say(Ready(time_ns=time.time_ns(), process=self.process, address=f"{host}:{port}"))
         keep_freed_memory()
+        self._freed = freed_memory()
         gc.freeze()  # What exists now stays: no collection shall look at it again.
         gc.set_threshold(20_000, 20, 50)  # Nothing in the loop makes rings of objects: look rarely.
         gc.enable()  # It is off while a daemon starts (launch.py).
@@ -188,11 +192,14 @@ class DaemonProcess:
     # --- between turns
 
     def _keep_up(self, now_us: int) -> int:
-        endpoint = self._daemon.endpoint
-        host, port = endpoint.lost_to
-        for text in self._sending.look(endpoint.lost, endpoint.traffic.datagrams_sent, f"{host}:{port}", now_us):
-            self._notice(text)
-        return now_us + UPKEEP_US
+        """What is done now and then; when next."""
+        if now_us >= self._looked_us + UPKEEP_US:
+            self._looked_us = now_us
+            endpoint = self._daemon.endpoint
+            host, port = endpoint.lost_to
+            for text in self._sending.look(endpoint.lost, endpoint.traffic.datagrams_sent, f"{host}:{port}", now_us):
+                self._notice(text)
+        return now_us + UPKEEP_US if self._freed is None else self._freed.look(now_us)
 
     # --- commands
 
