@@ -10,7 +10,9 @@ learns from what is freed: after one large block it keeps up to twice as much. O
 
 from __future__ import annotations
 
+import os
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 BLOCK_BYTES: Final = 8 * 1024 * 1024
@@ -20,3 +22,23 @@ BLOCK_BYTES: Final = 8 * 1024 * 1024
 def keep_freed_memory() -> None:
     """Once a process: `bytes` does not touch the memory it asks for, but a second block would be of what is kept."""
     bytes(BLOCK_BYTES)
+
+
+BUDGET_SHARE: Final = 8
+BUDGET_LEAST: Final = 128 * 1024 * 1024
+BUDGET_MOST: Final = 4 * 1024 * 1024 * 1024
+CGROUP: Final = Path("/sys/fs/cgroup/memory.max")
+
+
+def clients_budget() -> int:
+    """What may wait for all clients of a daemon, where the configuration leaves it to the machine: an eighth."""
+    return min(max(_memory_bytes() // BUDGET_SHARE, BUDGET_LEAST), BUDGET_MOST)
+
+
+def _memory_bytes() -> int:
+    """Of this machine, or of the part of it that we may use."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(whole, int(CGROUP.read_text()))
+    except (OSError, ValueError):
+        return whole

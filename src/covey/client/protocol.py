@@ -27,12 +27,10 @@ from covey.protocol.wire.session import (
     VERSION,
     Arrived,
     Bye,
-    DaemonAlive,
     Discarded,
     Ended,
     Failed,
     FromDaemon,
-    GroupChanges,
     GroupLeft,
     GroupSignal,
     GroupView,
@@ -244,10 +242,6 @@ class ClientProtocol:
             return [batch_or_failure(word)]
         if isinstance(word, GroupView):
             return [self._on_view(word)]
-        if isinstance(word, GroupChanges):
-            return [self._on_view(v) for v in self._expand(word)]
-        if isinstance(word, (DaemonAlive,)):
-            return []
         if isinstance(word, GroupSignal):
             return [Transitional(word.group)]
         if isinstance(word, GroupLeft):
@@ -287,27 +281,7 @@ class ClientProtocol:
         self._outbox.put_request(encode_word(Bye()))
         self._state = State.LEAVING
 
-    def _expand(self, word):
-        out = []
-        for c in word.changes:
-            old = self._m[word.group]
-            rest = [m for m in old if m not in c.gone]
-            trans = tuple(m for m in rest if m not in c.apart)
-            self._m[word.group] = new = tuple(rest) + c.came
-            out.append(
-                GroupView(
-                    word.group, c.view, c.stamp, c.site, new, trans, c.cause, c.detail or " ".join(c.came + c.gone)
-                )
-            )
-        return out
-
-    _m: dict
-
     def _on_view(self, word: GroupView) -> Event:
-        if not hasattr(self, "_mm"):
-            self._mm = True
-            self._m = {}
-        self._m[word.group] = word.members
         view = view_of(word)
         self._views[view.group] = view.id
         return view

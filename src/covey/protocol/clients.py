@@ -24,6 +24,7 @@ from .liveness import Liveness
 from .portions import PORTIONS, Portions
 from .requests import Requests
 from .session.blocking import Blocked
+from .session.entries import ViewsEntry
 from .session.session import Phase, Session
 from .telling import Changed, Telling, Told, told
 from .transport.queue import SubmitQueue
@@ -34,6 +35,10 @@ FIRST_SESSION: Final = 100
 
 SNAPSHOT_MAX: Final = 100
 """Sessions, and groups, that a snapshot tells of."""
+
+
+LATE_PER_UNIT: Final = 10
+"""To note that a session is to be told later is so much less work than to tell it."""
 
 
 class Clients:
@@ -58,6 +63,8 @@ class Clients:
         """What our sessions have joined, as far as it is fixed."""
         self._numbers = FIRST_SESSION
         self._told_left = portions.told
+        self._held_up: Told | None = None
+        """Taken from what is to be told, but many streams wait to be written."""
         self._in_part = True
         self._signalled: list[Deliver] | None = None
         self.streams_unwritten = 0
@@ -79,15 +86,16 @@ class Clients:
         """Go on with what is left, as far as this step allows; the next one comes at once if that is not all."""
         self._desk.now_us = now_us
         self._tell_waiting()
+        self._tell_late()
         self._requests.go_on()
-        if self._telling or self._desk.unheard:
+        if self._telling or self._held_up is not None or self._desk.unheard or self._desk.late:
             self._kit.count.add("client work left for the next step")
             self._kit.deadlines.set(Deadline.CLIENT_WORK, now_us)
 
     @property
     def is_behind(self) -> bool:
-        """More waits to be told, or written, than may wait: others should send less."""
-        return self._telling.is_behind or self.streams_unwritten > self._portions.unwritten
+        """More waits to be told than may wait: others should send less."""
+        return self._telling.is_behind or self._desk.late_count > self._portions.behind_late
 
     @property
     def waiting_bytes(self) -> int:
@@ -174,11 +182,12 @@ class Clients:
         """Most are told at once: the others wait their turn, and all that comes after them."""
         if self._signalled is not None:
             self._signalled.append(effect)
-        elif self._telling or effect.bundle.kind is not Kind.MESSAGES:
+        elif self._telling or self._held_up is not None or effect.bundle.kind is not Kind.MESSAGES:
             self._tell_later(effect)
         else:
             outs = self.groups.message(effect)
-            if sum([len(out.sessions) for out in outs]) > self._told_left:
+            count = sum([len(out.sessions) for out in outs])
+            if count > self._told_left or self._must_wait(count):
                 self._tell_later(effect)
                 return
             for out in outs:
@@ -191,20 +200,50 @@ class Clients:
             self._telling.put(effect)
 
     def _tell_waiting(self) -> None:
-        while self._told_left > 0 and (portion := self._telling.next()) is not None:
-            self._told_left -= 1
-            if isinstance(portion, Told):
-                self._hand_out(portion)
-            elif isinstance(portion.effect, Installed):
-                self._after_view(portion.effect)
+        while self._told_left > 0:
+            portion = self._held_up or self._telling.next()
+            self._held_up = None
+            if portion is None:
+                return
+            if not isinstance(portion, Told):
+                self._passed(portion.effect)
+            elif self._must_wait(len(portion.sessions)) and not self._is_late(portion):
+                self._held_up = portion
+                return
             else:
-                self._after_change(portion.effect)
+                self._hand_out(portion)
+
+    def _must_wait(self, sessions: int) -> bool:
+        """What many are told waits while many streams wait to be written: little is to be kept for them."""
+        return sessions > self._portions.many and self.streams_unwritten > self._portions.unwritten_many
+
+    def _is_late(self, portion: Told) -> bool:
+        """Views that many are told of: what comes after them, for others, need not wait."""
+        return isinstance(portion.entry, ViewsEntry) and len(portion.sessions) > self._portions.late
+
+    def _passed(self, effect: Deliver | Installed) -> None:
+        """All that it shows has been told."""
+        self._told_left -= 1
+        if isinstance(effect, Installed):
+            self._after_view(effect)
+        else:
+            self._after_change(effect)
+
+    def _tell_late(self) -> None:
+        """Each who is to be told of views later is told of all of them at once."""
+        late = self._desk.late
+        left = max(self._told_left, self._portions.told // 4)
+        while late and left > 0 and self.streams_unwritten <= self._portions.unwritten_late:
+            left -= 1 + self._desk.catch_up(next(iter(late.values())))
 
     def _hand_out(self, portion: Told) -> None:
-        entry, by_number, put = portion.entry, self._desk.by_number, self._desk.put
+        entry, by_number = portion.entry, self._desk.by_number
+        self._told_left -= 1
         if entry is None:
             return
-        self._told_left -= len(portion.sessions)
+        is_late = self._is_late(portion)
+        put = self._desk.put_later if is_late else self._desk.put
+        self._told_left -= len(portion.sessions) // (LATE_PER_UNIT if is_late else 1)
         for number in tuple(portion.sessions):
             session = by_number.get(number)
             if session is not None:
@@ -244,6 +283,7 @@ class Clients:
             "connection_count": len(desk.by_connection),
             "backlog_bytes": desk.total.size,
             "telling_bytes": self._telling.bytes_waiting,
+            "late_views": desk.late_count,
             "behind": self.is_behind,
             "groups": roster.largest(SNAPSHOT_MAX),
             "group_count": len(roster),
@@ -258,6 +298,7 @@ class Clients:
         self._requests.check()
         self._telling.check()
         desk.names.check()
+        assert desk.late_count == sum(len(session.late) for session in desk.late.values()), "X3"
         if full:
             for session in desk.by_connection.values():
                 session.outbox.check()

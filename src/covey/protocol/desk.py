@@ -3,6 +3,8 @@
 In:        sessions and words for them; remedies for slow ones.
 Out:       submissions (through the callback) and effects for the driver.
 Not here:  what clients say (requests.py), what they are told of the order (clients.py, telling.py).
+
+Invariant: X3 `late_count` is the number of views that sessions are still to be told of.
 """
 
 from __future__ import annotations
@@ -45,6 +47,9 @@ class Desk:
         """By connection: their words can be done now, as far as a step allows."""
         self.held: dict[int, Session] = {}
         """They send to groups whose senders wait."""
+        self.late: dict[int, Session] = {}
+        """By number: they are still to be told of views, which the rest of their step does not wait for."""
+        self.late_count = 0
         self.memberships = 0
         self.effects: list[Effect] = []
         self.now_us = 0
@@ -55,13 +60,31 @@ class Desk:
     def tell(self, session: Session, word: Word) -> None:
         self.put(session, WordEntry(word))
 
+    def put_later(self, session: Session, entry: Entry) -> None:
+        """Of a view that many are told of: each when its turn comes, or before it is told anything else."""
+        if session.phase is Phase.OPEN:
+            session.late.append(entry)
+            self.late[session.number] = session
+            self.late_count += 1
+
+    def catch_up(self, session: Session) -> int:
+        """It is told what it was to be told later; how much that was."""
+        entries, session.late = session.late, []
+        self.late.pop(session.number, None)
+        self.late_count -= len(entries)
+        for entry in entries:
+            self.put(session, entry)
+        return len(entries)
+
     def put(self, session: Session, entry: Entry) -> None:
+        if session.late:
+            self.catch_up(session)
         if session.phase is Phase.ENDING:
             return
         session.outbox.put(entry, self.now_us)
         if not session.ready:
             session.ready = True
-            self.effects.append(ClientReady(session.connection))
+            self.effects.append(ClientReady(session.connection, session.outbox.size))
         if remedy := self.slow.after_put(session, self.now_us):
             self.carry_out(session, remedy)
         if self.slow.is_over_budget:
@@ -157,6 +180,9 @@ class Desk:
 
     def _wait_no_more(self, session: Session) -> None:
         session.words.clear()
+        self.late.pop(session.number, None)
+        self.late_count -= len(session.late)
+        session.late = []
         self.unheard.pop(session.connection, None)
         self.held.pop(session.connection, None)
         self.queue.give_up(session.number)

@@ -81,6 +81,8 @@ class ClientReady(msgspec.Struct, frozen=True, gc=False):
     """There is something for this client: pull it as its stream has room."""
 
     connection: int
+    waiting: int = 0
+    """Bytes. Those for whom little waits need not stand behind those for whom much does."""
 
 
 class ClientReading(msgspec.Struct, frozen=True, gc=False):

@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 
 
 class Portions(NamedTuple):
-    words: int = 1_000
+    words: int = 500
     """Words of clients done in one step."""
     turn: int = 100
     """Words of one client, before others have their turn."""
-    told: int = 4_000
+    told: int = 2_000
     """Sessions told something in one step, and other small pieces of that work."""
     at_once: int = 500
     """Sessions told before anything else is looked at."""
@@ -23,8 +23,15 @@ class Portions(NamedTuple):
     behind: int = 500
     """Deliveries that wait to be told: with more, this daemon is behind, and asks the others to send less."""
     behind_bytes: int = 8 * 1024 * 1024
-    unwritten: int = 1_000
-    """Streams that wait to be written: with more, this daemon is behind too."""
+    late: int = 16
+    """A view that more sessions than this are told of does not hold up what comes after it."""
+    behind_late: int = 2_000_000
+    """Views times sessions that are still to be told: with more, this daemon is behind too."""
+    unwritten_late: int = 300
+    """Streams that wait to be written: with more, nobody is told of late views before the driver has come to them."""
+    many: int = 100
+    unwritten_many: int = 2_000
+    """The same for messages that more sessions than `many` are told."""
 
 
 PORTIONS: Final = Portions()

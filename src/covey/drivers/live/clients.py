@@ -37,6 +37,8 @@ READ_STREAMS_MAX: Final = 256
 READ_TURN_BYTES_MAX: Final = 2 * 1024 * 1024
 PULL_BYTES: Final = 256 * 1024
 """Of one client, at a time: then it is the next one's turn to be written to."""
+LITTLE_BYTES: Final = 4_096
+"""Those for whom no more waits are written first, before those for whom much does."""
 WRITE_STREAMS_MAX: Final = 256
 WRITE_TURN_BYTES_MAX: Final = 4 * 1024 * 1024
 BUFFER_BYTES: Final = 512 * 1024
@@ -86,6 +88,7 @@ class ClientStreams:
         """Those given up who had no room for their last words."""
         self._to_read: deque[Stream] = deque()
         self._to_write: deque[Stream] = deque()
+        self._little_to_write: deque[Stream] = deque()
         self._numbers = 0
         self._deaf: dict[int, float] = {}
         """Listeners that are not looked at, and until when."""
@@ -153,7 +156,7 @@ class ClientStreams:
             if isinstance(effect, ClientReady):
                 stream = self._by_connection.get(effect.connection)
                 if stream is not None and not stream.writing:
-                    self._queue_to_write(stream)
+                    self._queue_to_write(stream, effect.waiting)
             elif isinstance(effect, ClientReading):
                 self._set_reading(effect.connection, effect.read)
             elif isinstance(effect, ClientClosed):
@@ -161,7 +164,11 @@ class ClientStreams:
 
     def write(self) -> None:
         """One turn's portion of what waits for clients, each in its turn."""
-        queue, room = self._to_write, WRITE_TURN_BYTES_MAX
+        self._write_from(self._little_to_write)
+        self._write_from(self._to_write)
+
+    def _write_from(self, queue: deque[Stream]) -> None:
+        room = WRITE_TURN_BYTES_MAX
         for _ in range(WRITE_STREAMS_MAX):
             if not queue or room <= 0:
                 return
@@ -172,16 +179,16 @@ class ClientStreams:
 
     def write_all(self) -> None:
         """There is no next turn: whoever has room gets what waits."""
-        while self._to_write:
+        while self._to_write or self._little_to_write:
             self.write()
 
     def unwritten(self) -> int:
         """How many streams wait for their turn to be written to."""
-        return len(self._to_write)
+        return len(self._to_write) + len(self._little_to_write)
 
     def is_behind(self) -> bool:
         """Whether something is left for the next turn, which must not wait then."""
-        return bool(self._to_read or self._to_write)
+        return bool(self._to_read or self._to_write or self._little_to_write)
 
     def next_us(self) -> int | None:
         """When somebody who was given up is to be closed, or newcomers are looked at again."""
@@ -256,10 +263,10 @@ class ClientStreams:
             stream.reading = read
             self._epoll.modify(stream.sock.fileno(), stream.mask())
 
-    def _queue_to_write(self, stream: Stream) -> None:
+    def _queue_to_write(self, stream: Stream, waiting: int = LITTLE_BYTES + 1) -> None:
         if not stream.in_write_queue:
             stream.in_write_queue = True
-            self._to_write.append(stream)
+            (self._to_write if waiting > LITTLE_BYTES else self._little_to_write).append(stream)
 
     def _write(self, stream: Stream) -> int:
         """As much as the socket takes, but not much more than a pull; how many bytes. The rest is for the next time."""

@@ -22,6 +22,7 @@ from typing import Final
 from covey.config import Cluster
 from covey.config_file import Configuration
 from covey.ids import Instant, Life
+from covey.memory import clients_budget
 from covey.protocol.effects import Effect, Send, Stopped
 from covey.protocol.engine import Engine
 from covey.protocol.inputs import Input, PeerRefused
@@ -65,7 +66,7 @@ class LiveDaemon:
     ) -> None:
         cluster = configuration.cluster
         self.endpoint = Endpoint(cluster, me.rank, configuration.allow_unsealed)
-        self.engine = Engine(cluster, me, configuration.settings, clock(), seed)
+        self.engine = Engine(cluster, me, configuration.settings, clock(), seed, clients_budget())
         self.recorder = DaemonRecorder(run, cluster, me, sink) if sink is not None else None
         self.load: Load | None = None
         self.running = True

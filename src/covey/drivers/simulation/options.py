@@ -159,6 +159,8 @@ def _portions(seed: int) -> Portions:
         run=random.choice((1, 3, 10)),
         behind=random.choice((3, 20)),
         behind_bytes=random.choice((2_000, 100_000)),
+        late=random.choice((0, 1)),
+        behind_late=random.choice((5, 50)),
     )
 
 

@@ -11,13 +11,16 @@ there are. Who is new gets all the members, once.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import msgspec
 
 from covey.errors import FrameError
 from covey.ids import Life
 from covey.names import is_private
 from covey.protocol.effects import Deliver
 from covey.protocol.values import Bundle, Count, Kind, Place
+from covey.protocol.wire.rolls import Roll, Whole
 from covey.protocol.wire.runs import Run, Views
 from covey.protocol.wire.session import (
     SELF_DISCARD,
@@ -32,12 +35,15 @@ from covey.protocol.wire.session import (
 
 from .roster import Member, Roster
 
+ROLL_LEAST: Final = 32
+"""With so many members, what is shown to those who join is put together from pieces."""
+
 
 class Out(NamedTuple):
     """For these sessions of this daemon."""
 
     sessions: Collection[int]
-    what: Word | Deliver | Views
+    what: Word | Deliver | Views | Whole
 
 
 class Groups:
@@ -47,6 +53,8 @@ class Groups:
         self.roster = Roster(me)
         self.addresses: dict[str, int] = {}
         """The private addresses of this daemon, and whose they are."""
+        self._rolls: dict[str, Roll] = {}
+        """Of large groups that only grow."""
 
     # --- messages
 
@@ -99,18 +107,34 @@ class Groups:
             return
         bundle = effect.bundle
         run.add(Change(effect.view, bundle.stamp, bundle.site, (member.process,), (), (), "join", ""))
+        if (roll := self._rolls.get(group)) is not None:
+            self._rolls[group] = roll.add(member.process)
         if bundle.origin == self.me:
-            members = names(self.roster.members(group).values())
-            own = (member.process,)
-            view = GroupView(group, effect.view, bundle.stamp, bundle.site, members, own, "join", member.process)
-            yield Out((bundle.session,), view)
+            yield Out((bundle.session,), self._all_members(effect, group, member.process))
             since[bundle.session] = len(run)
+
+    def _all_members(self, effect: Deliver, group: str, joiner: str) -> GroupView | Whole:
+        """The first view of whoever has just come."""
+        bundle, members = effect.bundle, self.roster.members(group)
+        view = GroupView(group, effect.view, bundle.stamp, bundle.site, (), (joiner,), "join", joiner)
+        if len(members) < ROLL_LEAST:
+            return msgspec.structs.replace(view, members=names(members.values()))
+        roll = self._rolls.get(group)
+        if roll is None:
+            roll = self._rolls[group] = Roll.of(names(members.values()))
+        return roll.whole(view)
+
+    def forget_rolls(self, *groups: str) -> None:
+        """Somebody has left, or more has changed: of these groups, or of all if none is named."""
+        for group in groups or tuple(self._rolls):
+            self._rolls.pop(group, None)
 
     def _leave(self, effect: Deliver, group: str, run: Run, since: dict[int, int]) -> Iterator[Out]:
         bundle = effect.bundle
         member = self.roster.leave(group, bundle.origin, bundle.session)
         if member is None:
             return
+        self.forget_rolls(group)
         start = since.pop(bundle.session, len(run)) if bundle.origin == self.me else len(run)
         if start < len(run):
             yield Out((bundle.session,), Views(run, start, len(run)))

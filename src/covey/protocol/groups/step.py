@@ -29,6 +29,7 @@ class Step:
     """One daemon change: what was at the signal, what happened silently after it, what is new."""
 
     def __init__(self, groups: Groups, after: list[Deliver], installed: Installed) -> None:
+        self._groups = groups
         self._me = groups.me
         self._addresses = groups.addresses
         self._roster = groups.roster
@@ -47,6 +48,7 @@ class Step:
         }
 
     def told(self) -> Iterator[Out | None]:
+        self._groups.forget_rolls()
         yield from self.look()
         yield from self.signals()
         for effect in self._after:

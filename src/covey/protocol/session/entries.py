@@ -9,6 +9,7 @@ from collections.abc import Sized
 
 from covey.protocol.effects import Deliver
 from covey.protocol.values import Payload
+from covey.protocol.wire.rolls import Whole
 from covey.protocol.wire.runs import Views
 from covey.protocol.wire.session import DaemonAlive, Word, arrived_bytes, arrived_head, encode_word
 
@@ -74,13 +75,28 @@ class ViewsEntry(Entry):
         return (self._views.run.frame(self._views.start, self._views.stop),)
 
 
+class WholeEntry(Entry):
+    """A view with many members. Its bytes are not kept: few are told the same."""
+
+    __slots__ = ("_whole",)
+
+    def __init__(self, whole: Whole) -> None:
+        super().__init__(whole.roll.size(whole))
+        self._whole = whole
+
+    def parts(self) -> tuple[Payload, ...]:
+        return (self._whole.roll.frame(self._whole),)
+
+
 ALIVE = encode_word(DaemonAlive())
 
 
-def entry_of(what: Word | Deliver | Views) -> Entry:
+def entry_of(what: Word | Deliver | Views | Whole) -> Entry:
     if isinstance(what, Deliver):
         return DataEntry(what)
-    return ViewsEntry(what) if isinstance(what, Views) else WordEntry(what)
+    if isinstance(what, Views):
+        return ViewsEntry(what)
+    return WholeEntry(what) if isinstance(what, Whole) else WordEntry(what)
 
 
 def _unpinned(payload: Payload) -> Payload:

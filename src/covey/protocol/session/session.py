@@ -7,6 +7,7 @@ from enum import Enum
 
 from covey.protocol.wire.session import HELLO_BYTES_MAX, FromClient, Hello, Policy, Splitter, sender_prefix
 
+from .entries import Entry
 from .outbox import Outbox, Total
 
 
@@ -39,6 +40,8 @@ class Session:
         """The groups it has asked to be in."""
         self.changes = 0
         """How many joins, leaves and other changes of it were submitted."""
+        self.late: list[Entry] = []
+        """Views that it is still to be told; whatever else it is told comes behind them."""
         self.outbox = Outbox(total)
         self.reading = True
         self.ready = False

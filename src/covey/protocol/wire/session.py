@@ -312,6 +312,31 @@ def _changes_head(group: str, count: int) -> bytes:
     return b"\x92" + _encode(group) + (bytes((0x90 | count,)) if count < 16 else b"\xdd" + count.to_bytes(4, "big"))
 
 
+def text_piece(text: str) -> bytes:
+    """One name of a list of them, for `view_frame`."""
+    return _encode(text)
+
+
+def view_around(view: GroupView) -> tuple[bytes, bytes]:
+    """What stands in the body of a view before and after the list of its members, which is not looked at."""
+    before = _encode((view.group, view.view, view.stamp, view.site))[1:]
+    after = _encode((view.transitional, view.cause, view.detail))[1:]
+    return b"\x98" + before, after
+
+
+def view_frame(around: tuple[bytes, bytes], count: int, names: Sequence[bytes], names_bytes: int) -> bytes:
+    """A whole `GroupView` frame, from the encodings of its members' names in any number of pieces."""
+    before, after = around
+    size = view_bytes(around, names_bytes) - HEAD_BYTES
+    head = _HEAD.pack(size, _KIND[GroupView])
+    return b"".join((head, before, b"\xdd", count.to_bytes(4, "big"), *names, after))
+
+
+def view_bytes(around: tuple[bytes, bytes], names_bytes: int) -> int:
+    """How long that frame is."""
+    return HEAD_BYTES + len(around[0]) + 5 + names_bytes + len(around[1])
+
+
 def arrived_bytes(bundle: Bundle) -> int:
     """How long the head of its DATA frame is."""
     return HEAD_BYTES + _DATA.size + len(pack_groups(bundle.groups))

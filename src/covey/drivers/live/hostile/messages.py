@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .plan import Plan
 from .programs import Program
-from .stage import FARTHEST, OTHER, TROUBLED, Stage
+from .stage import FARTHEST, LEAD_S, OTHER, TROUBLED, Stage
 from .task import SenderResult, SenderTask
 
 
@@ -19,8 +19,11 @@ def large(plan: Plan, stage: Stage) -> None:
         SenderTask(role="echo", name="large", address=stage.address(), groups=("large",), size_max=200_000)
     )
     echo.ready()
-    echo.tell("go")
-    *small, big = for_a_while(stage, plan.seconds, *floods, echo)
+    for one in floods:
+        one.tell("go")
+    stage.wait(LEAD_S)
+    [big] = for_a_while(stage, plan.seconds, echo)
+    small = stopped(*floods)
     stage.details["small_messages"] = sum(one.messages for one in small)
     stage.details["large_messages"] = big.messages
     stage.details["large_longest_wait_ms"] = big.longest_wait_ms
@@ -30,8 +33,9 @@ def large(plan: Plan, stage: Stage) -> None:
 def long_names(plan: Plan, stage: Stage) -> None:
     """Small messages to three groups of 41 characters, while the other daemons have much to send too."""
     load = [flood(stage, f"load{daemon}", ("load",), at=daemon, together=100) for daemon in (OTHER, FARTHEST)]
-    named = burst(stage, "named", _names(3, 41), 20, 250)
-    stage.details["long_names_sent"] = for_a_while(stage, plan.seconds, *load, named)[-1].messages
+    named = [burst(stage, f"named{number}", _names(3, 41), 20, 250) for number in range(3)]
+    sent = for_a_while(stage, plan.seconds, *load, *named)
+    stage.details["long_names_sent"] = sum(one.messages for one in sent[len(load) :])
 
 
 def many_names(plan: Plan, stage: Stage) -> None:
