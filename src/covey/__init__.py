@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from covey.client.events import Message as Message
     from covey.client.events import Order as Order
     from covey.client.events import Reconnected as Reconnected
+    from covey.client.events import Reconnecting as Reconnecting
     from covey.client.events import SelfLeave as SelfLeave
     from covey.client.events import Transitional as Transitional
     from covey.client.events import View as View
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
     from covey.errors import ConfigError as ConfigError
     from covey.errors import ConnectError as ConnectError
     from covey.errors import CoveyError as CoveyError
+    from covey.errors import LocalProtocolError as LocalProtocolError
     from covey.errors import MembershipError as MembershipError
     from covey.errors import MessageTooLargeError as MessageTooLargeError
+    from covey.errors import ReconnectError as ReconnectError
     from covey.errors import RefusedError as RefusedError
     from covey.errors import SessionOverError as SessionOverError
     from covey.protocol.values import Service as Service
@@ -54,12 +57,12 @@ _EXPORTS: Final = {
     "covey.client.connection": ("connect",),
     "covey.client.session": ("Session",),
     "covey.client.events": (
-        "Batch", "Disconnected", "Event", "Failure", "Message", "Order", "Reconnected", "SelfLeave", "Transitional",
-        "View",
+        "Batch", "Disconnected", "Event", "Failure", "Message", "Order", "Reconnected", "Reconnecting", "SelfLeave",
+        "Transitional", "View",
     ),
     "covey.errors": (
-        "ArgumentError", "ConfigError", "ConnectError", "CoveyError", "MembershipError", "MessageTooLargeError",
-        "RefusedError", "SessionOverError",
+        "ArgumentError", "ConfigError", "ConnectError", "CoveyError", "LocalProtocolError", "MembershipError",
+        "MessageTooLargeError", "ReconnectError", "RefusedError", "SessionOverError",
     ),
     "covey.embedding": ("embedded",),
     "covey.protocol.values": ("Service",),

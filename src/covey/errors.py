@@ -2,7 +2,7 @@
 
 CoveyError
     ConfigError         the configuration is wrong; the text says which field, and what to write instead
-    LocalProtocolError  our own caller broke a rule of the engine
+    LocalProtocolError  our own caller broke a rule of the engine, or used a session where it must not be used
     FrameError          bytes from the network are not a frame of ours; `reason` is the name it is counted under
         OutsiderError   they come from a daemon of another cluster, version or configuration; `remedy` says what to do
     ArgumentError       a program asked a session for something that makes no sense; the text says what to write instead
@@ -10,6 +10,7 @@ CoveyError
     MembershipError     joining twice, or leaving what was not joined
     ConnectError        no daemon could be reached; the text says for each address why
         RefusedError    the daemon was reached and does not let us in
+        ReconnectError  a lost connection was not replaced for as long as the program wanted to try
     SessionOverError    the session has ended, or its connection is lost
     TraceError          a trace on disk is not whole, or a row cannot be stored (covey.trace.errors)
 """
@@ -26,7 +27,7 @@ class ConfigError(CoveyError):
 
 
 class LocalProtocolError(CoveyError):
-    """The caller of the engine broke one of its rules."""
+    """The caller of the engine broke one of its rules; or a session is used by a thread or loop that must not."""
 
 
 class FrameError(CoveyError):
@@ -71,6 +72,10 @@ class ConnectError(CoveyError):
 
 class RefusedError(ConnectError):
     """A daemon was reached, and does not let us in."""
+
+
+class ReconnectError(ConnectError):
+    """No daemon let us in again for as long as the program wanted to try."""
 
 
 class SessionOverError(CoveyError):

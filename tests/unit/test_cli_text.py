@@ -20,6 +20,7 @@ from covey.client.events import (
     Failure,
     Message,
     Reconnected,
+    Reconnecting,
     SelfLeave,
     Single,
     Transitional,
@@ -80,6 +81,7 @@ EVENTS: list[Single] = [
     SelfLeave("room"),
     Failure("join room", "no"),
     Disconnected("too slow", 5, 1.5),
+    Reconnecting(3, "nobody listens", 7.25),
     Reconnected("alice@b:1.1", "alice@b"),
 ]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from .common import BROKEN, At, Json, ServiceName, telling
+from .common import BROKEN, RECONNECT_S, At, Json, ServiceName, telling
 from .complete import group_names
 
 if TYPE_CHECKING:
@@ -161,12 +161,14 @@ class Talk:
     async def run(self, name: str, where: list[str]) -> int:
         """The exit code: 1 if the daemons ended it."""
         import asyncio
+        import logging
 
         from covey.client.connection import connect
 
         from .lines import Changes
 
-        async with connect(name, where) as session:
+        logging.getLogger("covey").addHandler(logging.NullHandler())  # Events tell the same.
+        async with connect(name, where, reconnect_for=RECONNECT_S) as session:
             lines: asyncio.Queue[str | None] = asyncio.Queue(100)
             with ExitStack() as stack:
                 self._open_input(lines, stack)
@@ -174,7 +176,10 @@ class Talk:
                 talking = asyncio.ensure_future(self._talk(session, lines))
                 try:
                     await asyncio.wait((listening, talking), return_when=asyncio.FIRST_COMPLETED)
-                    return BROKEN if listening.done() else talking.result()
+                    if listening.done():
+                        listening.result()
+                        return BROKEN
+                    return talking.result()
                 finally:
                     listening.cancel()
                     talking.cancel()

@@ -21,6 +21,8 @@ from .complete import daemon_names, group_names
 BROKEN = 1
 USAGE = 2
 INTERRUPTED = 130
+RECONNECT_S = 30.0
+"""A command that has lost its daemon looks for another one for so long."""
 
 At = Annotated[
     str | None,

@@ -16,6 +16,7 @@ from covey.client.events import (
     Failure,
     Message,
     Reconnected,
+    Reconnecting,
     SelfLeave,
     Single,
     Transitional,
@@ -124,6 +125,8 @@ def event_text(event: Single, changes: Changes) -> tuple[str, str]:
             return "", f"* {printable(asked)}: {printable(reason)}"
         case Disconnected(reason=reason):
             return "", f"* disconnected: {printable(reason)}"
+        case Reconnecting(reason=reason, seconds=seconds):
+            return "", f"* no daemon for {seconds:.0f} s: {printable(reason)}"
         case Reconnected(name=name):
             return "", f"* connected again, as {printable(name)}"
 
@@ -147,13 +150,15 @@ def event_json(event: Single, time_ns: int) -> dict[str, Any]:
             return told | {"asked": event.asked, "reason": event.reason}
         case Disconnected():
             return told | {"reason": event.reason, "lag_bytes": event.lag_bytes, "lag_seconds": event.lag_seconds}
+        case Reconnecting():
+            return told | {"attempt": event.attempt, "reason": event.reason, "seconds": event.seconds}
         case Reconnected():
             return told | {"name": event.name, "process": event.process}
 
 
 _KINDS: Final = {
     Message: "message", View: "view", Transitional: "transitional", SelfLeave: "left", Failure: "failure",
-    Disconnected: "disconnected", Reconnected: "reconnected",
+    Disconnected: "disconnected", Reconnecting: "reconnecting", Reconnected: "reconnected",
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import BROKEN, At, GroupNames, Json, PolicyName, session_name, telling
+from .common import BROKEN, RECONNECT_S, At, GroupNames, Json, PolicyName, session_name, telling
 
 if TYPE_CHECKING:
     import asyncio
@@ -99,12 +99,14 @@ class Show:
 async def _tail(name: str, where: list[str], groups: list[str], policy: str, seconds: float | None, show: Show) -> int:
     """The exit code: 1 if the daemons ended it."""
     import asyncio
+    import logging
 
     from covey.client.connection import connect
 
     going_on = asyncio.Event()
     going_on.set()
-    async with connect(name, where, policy=policy) as session:  # type: ignore[arg-type]
+    logging.getLogger("covey").addHandler(logging.NullHandler())  # Events tell the same.
+    async with connect(name, where, policy=policy, reconnect_for=RECONNECT_S) as session:  # type: ignore[arg-type]
         task = asyncio.ensure_future(_listen(session, groups, going_on, show))
         with _keys(going_on, task):
             try:

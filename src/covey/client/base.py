@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from covey.errors import ConnectError, SessionOverError
+from covey.errors import CoveyError, ReconnectError, SessionOverError
 
-from .events import Event, Failure, Reconnected
+from .events import Event, Reconnected
 from .inbox import Inbox
 from .plan import Plan
 from .protocol import WE_LEFT, ClientProtocol
 from .stream import Stream
+from .watch import Watch
 
 
 class SessionBase:
-    def __init__(self, plan: Plan, stream: Stream, events: list[Event], place: int) -> None:
+    def __init__(self, plan: Plan, stream: Stream, events: list[Event], place: int, now: float) -> None:
         self._plan = plan
-        self._stream = stream
-        self._place = place
-        """Of the address in the plan that we are connected to."""
         self._inbox = Inbox()
-        self._inbox.put(events, 0)
         self._is_final = False
         """There will be no other stream."""
+        self._given_up: CoveyError | None = None
+        """Why there will be none, though one was looked for."""
+        self._adopt(stream, events, place, now)
 
     @property
     def name(self) -> str:
@@ -61,6 +61,8 @@ class SessionBase:
         return self._stream.protocol
 
     def _over(self) -> SessionOverError:
+        if self._given_up is not None:
+            return SessionOverError(f"the session has ended ({self._given_up}): connect again")
         if self._may_reconnect:
             return SessionOverError("the connection is lost: go on reading events, and send again after Reconnected")
         reason = self._stream.protocol.end or (WE_LEFT if self._is_final else "the connection broke")
@@ -96,11 +98,25 @@ class SessionBase:
     def _may_reconnect(self) -> bool:
         return self._plan.reconnects and not self._is_final
 
-    def _reconnected(self, stream: Stream, events: list[Event], place: int) -> None:
+    def _adopt(self, stream: Stream, events: list[Event], place: int, now: float) -> None:
+        """An open stream, and what came along with its welcome."""
         self._stream = stream
         self._place = place
-        self._inbox.put([Reconnected(self.process, self.name), *events], 0)
+        """Of the address in the plan that we are connected to."""
+        self._watch = Watch(self._plan.bounds.daemon_timeout_s, stream.protocol.alive_interval_ms / 1_000, now)
+        self._inbox.put(events, 0)
 
-    def _not_reconnected(self, error: ConnectError) -> None:
+    def _reconnected(self, stream: Stream, events: list[Event], place: int, now: float) -> None:
+        told: list[Event] = [Reconnected(stream.protocol.process or "", stream.protocol.name)]
+        self._adopt(stream, told + events, place, now)
+
+    def _not_reconnected(self, error: CoveyError) -> None:
         self._is_final = True
-        self._inbox.put([Failure("reconnect", str(error))], 0)
+        self._given_up = error
+
+    def _check_given_up(self) -> None:
+        """An end that nobody chose is not just an end."""
+        if isinstance(self._given_up, ReconnectError):
+            raise ReconnectError(str(self._given_up))
+        if self._given_up is not None:
+            raise self._given_up

@@ -1,37 +1,45 @@
-"""`covey.blocking`: sessions without asyncio, for scripts and threads of your own. One thread at a time uses a session.
+"""`covey.blocking`: sessions without asyncio, for scripts and threads of your own.
 
 In:        the same arguments as `covey.connect`; requests of the program.
 Out:       an open `Session`; events, as the program iterates.
-Not here:  what is sent and read (stream.py, protocol.py), the same with asyncio (session.py).
+Not here:  what is sent and read (stream.py, protocol.py), the same with asyncio (session.py), threads that work between
+           calls (answering.py, searching.py).
 
-Nothing happens between calls: a request returns when it is written, and events are read when they are asked for, or
-while a request has to wait, up to `inbox.RECEIVE_BYTES_MAX`.
+One thread reads, any number of threads send. A request returns when it is written, and events are read when they are
+asked for, or while a request has to wait, up to `inbox.RECEIVE_BYTES_MAX`.
+
+Invariants:
+  T1  stream, protocol and watch are touched, and the inbox is filled, under `_lock` only; nobody waits with it
+  T2  while a thread waits for events, no other one reads: what that one read would wait for the next bytes to be seen
 """
 
 from __future__ import annotations
 
 import select
-import socket
+import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from math import inf
+from threading import get_ident
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from covey.errors import ConnectError, RefusedError
+from covey.errors import CoveyError, LocalProtocolError
 from covey.protocol.values import Service
 from covey.protocol.wire.session import Policy
 from covey.trace.client import ClientRecorder
 
-from .address import Endpoint, Unix
+from .answering import answer_between_calls
 from .base import SessionBase
-from .events import Event, Single
-from .plan import TIMEOUT_S, Address, Plan, check_welcome, failed, make_plan, pauses, why_not
-from .protocol import ClientProtocol
-from .routes import Data, Destinations
-from .stream import BUSY_PAUSE_S, READ_BYTES, Stream
+from .dial_blocking import Dialled, dial
+from .events import Event, Reconnecting, Single
+from .plan import DAEMON_TIMEOUT_S, TIMEOUT_S, Address, Bounds, Plan, make_plan
+from .routes import Data, Destinations, listed
+from .searching import Found, Searching, drop
+from .stream import Stream
 
-Dialled = tuple[Stream, list[Event], int]
+LOOK_EVERY_S: Final = 1.0
+"""Who waits for room looks at least so often whether nobody reads any more, and it has to do so itself."""
 
 
 def connect(
@@ -39,12 +47,17 @@ def connect(
     address: Address = None,
     *,
     reconnect: bool | None = None,
+    reconnect_for: float | None = None,
     priority: int = 1,
     policy: Policy = "disconnect",
     timeout: float = TIMEOUT_S,
+    daemon_timeout: float | None = DAEMON_TIMEOUT_S,
+    alive_timeout: float | None = None,
+    alive_thread: bool = False,
+    lag_max: float | None = None,
     trace: ClientRecorder | None = None,
 ) -> Session:
-    """Connect to a daemon; every argument is that of `covey.connect`.
+    """Connect to a daemon; the arguments are those of `covey.connect`, and `alive_thread`.
 
     Use it with `with`, which leaves in good order, or call `disconnect`:
 
@@ -58,25 +71,52 @@ def connect(
                     case covey.Message(sender=sender, payload=payload):
                         print(sender, "says", payload)
                         break
+
+    One thread may read events while any number of others send; `disconnect` in one of them ends the reading. Nothing
+    happens between calls: the silence of the daemon is noticed inside them, and with `alive_timeout` they are what says
+    that we live. If your program works for longer than that without a call, `alive_thread=True` lets a thread say it,
+    and read meanwhile: then only a process that is stopped as a whole is given up.
     """
-    plan = make_plan(name, address, reconnect, priority, policy, timeout, trace)
-    return Session(plan, *_dial(plan))
+    bounds = Bounds(daemon_timeout, alive_timeout, lag_max, reconnect_for)
+    plan = make_plan(name, address, reconnect, priority, policy, timeout, bounds, trace)
+    return Session(plan, dial(plan), alive_thread)
 
 
 class Session(SessionBase):
     """An open session. Iterate over it for its events; what is asked and sent keeps its order."""
 
+    def __init__(self, plan: Plan, dialled: Dialled, alive_thread: bool = False) -> None:
+        super().__init__(plan, *dialled, time.monotonic())
+        self._lock = threading.RLock()  # A handler of signals may call us while we are called.
+        self._turn = threading.RLock()
+        """Of those who wait for room, one watches the socket."""
+        self._reader: int | None = None
+        """The thread that waits for events."""
+        self._search: Searching | None = None
+        self._gone = threading.Event()
+        """We have left."""
+        if alive_thread:
+            answer_between_calls(self, self._gone)
+
     # --- requests
 
     def join(self, group: str) -> None:
         """Ask to be a member. The first `View` of the group tells from where in the stream on we are."""
-        self._speak().join(group)
-        self._write()
+        with self._lock:
+            stream = self._open_stream()
+            stream.protocol.join(group)
+            asked = stream.emptied
+            stream.write()
+        self._written(stream, asked)
 
     def leave(self, group: str) -> None:
         """Ask to be no member any more. `SelfLeave` tells from where in the stream on we are not."""
-        self._speak().leave(group)
-        self._write()
+        with self._lock:
+            stream = self._open_stream()
+            stream.protocol.leave(group)
+            asked = stream.emptied
+            stream.write()
+        self._written(stream, asked)
 
     def send(
         self,
@@ -87,8 +127,12 @@ class Session(SessionBase):
         self_discard: bool = False,
     ) -> int:
         """Send to a group, to `name@daemon`, or to several of them at once; the number of the message."""
-        seq = self._speak().send(groups, payload, service, kind, self_discard)
-        self._write()
+        with self._lock:
+            stream = self._open_stream()
+            seq = stream.protocol.send(groups, payload, service, kind, self_discard)
+            asked = stream.emptied
+            stream.write()
+        self._written(stream, asked)
         return seq
 
     def send_many(
@@ -100,8 +144,13 @@ class Session(SessionBase):
         self_discard: bool = False,
     ) -> int:
         """Send many messages: all or, if one of them is impossible, none; the number of the first."""
-        first = self._speak().send_many(groups, payloads, service, kind, self_discard)
-        self._write()
+        made = listed(payloads)  # By code of the program, which may take its time: other threads go on.
+        with self._lock:
+            stream = self._open_stream()
+            first = stream.protocol.send_many(groups, made, service, kind, self_discard)
+            asked = stream.emptied
+            stream.write()
+        self._written(stream, asked)
         return first
 
     def disconnect(self, timeout: float | None = None) -> None:
@@ -109,13 +158,16 @@ class Session(SessionBase):
 
         SessionOverError: within `timeout` seconds, or those given to `connect`, the daemon did not take all of it.
         """
-        was_open = self._leave()
+        self._gone.set()
+        with self._lock:
+            stream, was_open = self._stream, self._leave()
+            if self._search is not None:
+                self._search.stop()
         deadline = time.monotonic() + (self._plan.timeout_s if timeout is None else timeout)
-        is_written = False
-        while not self._stream.at_end and (left := deadline - time.monotonic()) > 0:
-            is_written = is_written or self._stream.write()
-            self._wait(left, reading=True, writing=not is_written)
-        self._stream.close()
+        while not stream.at_end and time.monotonic() < deadline:
+            self._wait(stream, deadline, reading=True)
+        with self._lock:
+            stream.close()
         self._check_left(was_open)
 
     # --- events
@@ -144,36 +196,141 @@ class Session(SessionBase):
 
     def _more(self, deadline: float | None) -> bool:
         """Go on to the next read; False if there will be none."""
-        while not self._inbox.advance():
-            if not self._stream.at_end:
-                self._wait(_left(deadline), reading=True, writing=not self._stream.write())
-            elif not self._may_reconnect:
-                return False
-            else:
-                self._reconnect()
-        return True
-
-    def _reconnect(self) -> None:
-        self._stream.close()
+        me = get_ident()
+        with self._lock:
+            if self._reader is not None and self._reader != me:
+                raise LocalProtocolError(
+                    "another thread waits for the events of this session: let one thread read, and give the others "
+                    "what they need through a queue; any thread may send"
+                )
+            if self._inbox.advance():
+                return True
+            outer, self._reader = self._reader, me  # We may be a handler of signals inside ourselves.
         try:
-            dialled = _dial_again(self._plan, self._place + 1)
-        except ConnectError as error:
-            self._not_reconnected(error)
-        else:
-            self._reconnected(*dialled)
+            return self._waited(inf if deadline is None else deadline)
+        finally:
+            self._reader = outer
+
+    def _waited(self, deadline: float) -> bool:
+        """Whether there is something to take now."""
+        while True:
+            stream = self._stream
+            if not stream.at_end:
+                self._wait(stream, deadline, reading=True)
+            elif self._may_reconnect:
+                self._look_for_another(deadline)
+            else:
+                self._check_given_up()
+                return False
+            with self._lock:
+                if self._inbox.advance():
+                    return True
+            if time.monotonic() >= deadline:
+                raise TimeoutError("no event came in time")
+
+    # --- another daemon
+
+    def _look_for_another(self, deadline: float) -> None:
+        with self._lock:
+            if not self._may_reconnect:
+                return
+            self._stream.close()
+            search = self._search = self._search or Searching(self._plan, self._place + 1)
+        found = search.next(None if deadline == inf else max(0.0, deadline - time.monotonic()))
+        with self._lock:
+            self._on_found(found)
+
+    def _on_found(self, found: Found) -> None:
+        if self._is_final:  # We have left meanwhile.
+            drop(found)
+        elif isinstance(found, Reconnecting):
+            self._inbox.put([found], 0)
+        elif isinstance(found, CoveyError):
+            self._not_reconnected(found)
+        elif isinstance(found, Exception):
+            self._search = None
+            raise found
+        elif found is not None:
+            self._search = None
+            self._reconnected(*found, time.monotonic())
 
     # --- the stream
 
-    def _write(self) -> None:
-        while not self._stream.at_end and not self._stream.write():
-            self._wait(None, reading=not self._inbox.is_full, writing=True)
-        if self._stream.is_over:
+    def _open_stream(self) -> Stream:
+        """To ask something of; SessionOverError if there is none."""
+        stream, watch = self._stream, self._watch
+        if watch.interval_s and time.monotonic() - watch.heard_at > watch.interval_s:
+            self._look(stream, watch.due)
+        if stream.is_over:
             raise self._over()
+        return stream
 
-    def _wait(self, timeout: float | None, *, reading: bool, writing: bool) -> None:
-        """Until the socket can be read, and is, or can be written."""
-        if _poll(self._stream.fileno(), timeout, reading=reading, writing=writing):
-            self._inbox.put(*self._stream.read())
+    def _written(self, stream: Stream, asked: int) -> None:
+        """Until all that was asked for then is written."""
+        if stream.emptied == asked and not stream.is_over:
+            with self._turn:
+                while stream.emptied == asked and not stream.is_over:
+                    self._wait(stream, inf, reading=False)
+        if stream.is_over:
+            raise self._over() if stream is self._stream else self._cut_off()
+
+    def _wait(self, stream: Stream, deadline: float, *, reading: bool) -> None:
+        """Until the socket can be read, and is, or can be written, and is; no longer than the deadline."""
+        with self._lock:
+            if stream.at_end:
+                return
+            writing = not stream.write()
+            if not writing and not reading:
+                return
+            hears = self._may_read()
+            planned = min(
+                deadline, self._watch.due if hears else inf, inf if reading else time.monotonic() + LOOK_EVERY_S
+            )
+            fileno = stream.begin_wait()
+        is_readable = False
+        try:
+            is_readable = _poll(fileno, planned, reading=reading or hears, writing=writing)
+        finally:
+            with self._lock:
+                stream.end_wait()
+                if stream is self._stream and (is_readable or time.monotonic() >= self._watch.due):
+                    self._look(stream, planned)
+
+    def _may_read(self) -> bool:
+        """Whoever waits for events reads; without one, whoever waits for room, as long as the inbox takes more."""
+        if self._reader is None:
+            return self._is_final or not self._inbox.is_full
+        return self._reader == get_ident()
+
+    def _look(self, stream: Stream, planned: float) -> None:
+        """Read what is there. Where nothing is, and has not been for too long, the daemon is given up."""
+        if not self._may_read() or self._take(stream) or stream.is_over:
+            return
+        if self._watch.is_silent(time.monotonic(), planned):
+            self._inbox.put(stream.give_up(self._watch.reason), 0)
+            stream.close()
+
+    def _take(self, stream: Stream) -> int:
+        """Read once, and answer if we are asked whether we live."""
+        events, size = stream.read()
+        self._inbox.put(events, size)
+        if size:
+            self._watch.heard_at = time.monotonic()
+            if stream.protocol.owes_life:
+                stream.write()
+        return size
+
+    def _answer(self) -> None:
+        """Between calls, for a program whose thread says that it lives."""
+        with self._lock:
+            stream = self._stream
+            if self._reader is not None or stream.at_end:
+                return
+            if self._inbox.is_full:
+                stream.protocol.say_alive()
+            else:
+                self._take(stream)
+            stream.write()
 
     def __enter__(self) -> Self:
         return self
@@ -185,97 +342,9 @@ class Session(SessionBase):
             self.disconnect()
 
 
-def _left(deadline: float | None) -> float | None:
-    """Seconds; TimeoutError when the time is over."""
-    if deadline is None:
-        return None
-    left = deadline - time.monotonic()
-    if left < 0:
-        raise TimeoutError("no event came in time")
-    return left
-
-
-def _poll(fileno: int, timeout: float | None, *, reading: bool, writing: bool) -> bool:
+def _poll(fileno: int, until: float, *, reading: bool, writing: bool) -> bool:
     """Whether it can be read, or is at its end."""
     poll = select.poll()
     poll.register(fileno, (select.POLLIN if reading else 0) | (select.POLLOUT if writing else 0))
-    ready = poll.poll(None if timeout is None else timeout * 1_000)
+    ready = poll.poll(None if until == inf else max(0.0, until - time.monotonic()) * 1_000)
     return bool(ready and ready[0][1] & ~select.POLLOUT)
-
-
-# --- reaching a daemon
-
-
-def _dial(plan: Plan, first: int = 0) -> Dialled:
-    """Try each address once."""
-    problems: list[str] = []
-    refusals: list[RefusedError] = []
-    for place, endpoint in plan.targets(first, problems):
-        try:
-            return *_dial_one(plan.protocol(), endpoint, plan.timeout_s), place
-        except (OSError, ConnectError) as error:
-            problems.append(why_not(endpoint, error, plan.timeout_s))
-            refusals += [error] if isinstance(error, RefusedError) else []
-    raise failed(problems, refusals)
-
-
-def _dial_again(plan: Plan, first: int) -> Dialled:
-    """Try all addresses in turn until one lets us in, for as long as the plan allows."""
-    deadline = time.monotonic() + plan.timeout_s
-    for pause in pauses():
-        try:
-            return _dial(plan, first)
-        except ConnectError:
-            if time.monotonic() + pause > deadline:
-                raise
-        time.sleep(pause)
-    raise AssertionError("pauses never end")
-
-
-def _dial_one(protocol: ClientProtocol, endpoint: Endpoint, timeout_s: float) -> tuple[Stream, list[Event]]:
-    connected = _connected(endpoint, timeout_s)
-    try:
-        events = _greet(connected, protocol)
-        return Stream(connected, protocol), events
-    except BaseException:
-        connected.close()
-        raise
-
-
-def _connected(endpoint: Endpoint, timeout_s: float) -> socket.socket:
-    if not isinstance(endpoint, Unix):
-        connected = socket.create_connection(endpoint, timeout_s)
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connected
-    connecting = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    deadline = time.monotonic() + timeout_s
-    try:
-        connecting.settimeout(timeout_s)
-        while not _connects(connecting, endpoint, deadline):
-            time.sleep(BUSY_PAUSE_S)
-    except BaseException:
-        connecting.close()
-        raise
-    return connecting
-
-
-def _connects(connecting: socket.socket, endpoint: Unix, deadline: float) -> bool:
-    """False if the daemon's queue is full: nothing tells when there is room."""
-    try:
-        connecting.connect(str(endpoint.path))
-    except BlockingIOError:
-        if time.monotonic() > deadline:
-            raise TimeoutError from None
-        return False
-    return True
-
-
-def _greet(connected: socket.socket, protocol: ClientProtocol) -> list[Event]:
-    with suppress(BrokenPipeError, ConnectionResetError):  # It may have refused us already, and said why.
-        for part in protocol.take(1):
-            connected.sendall(part)
-    events: list[Event] = []
-    while not check_welcome(protocol, events):
-        data = connected.recv(READ_BYTES)
-        events = protocol.feed(data) if data else protocol.lost("it closed the connection without a word")
-    return events

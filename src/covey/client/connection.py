@@ -16,7 +16,7 @@ from covey.protocol.wire.session import Policy
 from covey.trace.client import ClientRecorder
 
 from .dial import dial
-from .plan import TIMEOUT_S, Address, Plan, make_plan
+from .plan import DAEMON_TIMEOUT_S, TIMEOUT_S, Address, Bounds, Plan, make_plan
 from .session import Session
 
 
@@ -25,9 +25,13 @@ def connect(
     address: Address = None,
     *,
     reconnect: bool | None = None,
+    reconnect_for: float | None = None,
     priority: int = 1,
     policy: Policy = "disconnect",
     timeout: float = TIMEOUT_S,
+    daemon_timeout: float | None = DAEMON_TIMEOUT_S,
+    alive_timeout: float | None = None,
+    lag_max: float | None = None,
     trace: ClientRecorder | None = None,
 ) -> Connecting:
     """Connect to a daemon under a name that is unique there.
@@ -54,16 +58,26 @@ def connect(
     of the `covey.toml` here or above, or of the only cluster that runs here. With a list, the first that lets us in
     counts.
 
+    `timeout` is how many seconds one daemon may take to let us in: 5 by default.
+
     `reconnect` says whether to go on when the connection is lost: `Disconnected` comes, then another daemon is looked
     for among the addresses, then `Reconnected` comes: a new session, in no group. Unless told, that is so for a list.
+    While the search lasts, a `Reconnecting` comes now and then. It goes on for `reconnect_for` seconds, or for ever;
+    when they are over, iterating and `receive` raise `ReconnectError`.
+
+    `daemon_timeout` is how many seconds the daemon may be silent before it is given up, which ends the connection:
+    5 by default, None for ever. Daemons say something often enough. `alive_timeout` is the same the other way round:
+    if our event loop does not answer for so many seconds, the daemon takes us out of our groups. Without one, only the
+    daemon's configuration can ask for that.
 
     `priority` orders sessions of one daemon against each other: 0 goes first, 2 last. `policy` says what happens when
-    this session reads too slowly: "disconnect" it, or "block" the senders of its groups for a while. `timeout` is how
-    many seconds one daemon may take to let us in: 5 by default. `trace` records the history of the session.
+    this session reads too slowly: "disconnect" it, or "block" the senders of its groups for a while. `lag_max` ends it
+    when something has waited for it for so many seconds. `trace` records the history of the session.
 
     ConnectError: no daemon was reached. RefusedError: it was, and said no, for instance because the name is taken.
     """
-    return Connecting(make_plan(name, address, reconnect, priority, policy, timeout, trace))
+    bounds = Bounds(daemon_timeout, alive_timeout, lag_max, reconnect_for)
+    return Connecting(make_plan(name, address, reconnect, priority, policy, timeout, bounds, trace))
 
 
 FIRST: Final = "write `async with covey.connect(…) as session:`, or `session = await covey.connect(…)`"

@@ -16,9 +16,9 @@ from covey.errors import ConnectError, RefusedError
 
 from .address import Endpoint, Tcp, Unix
 from .events import Event
-from .plan import Plan, check_welcome, failed, pauses, why_not
+from .plan import Plan, check_welcome, failed, why_not
 from .protocol import ClientProtocol
-from .stream import BUSY_PAUSE_S, READ_BYTES, Stream
+from .stream import BUSY_PAUSE_S, READ_BYTES, Stream, prepare_tcp
 
 
 class Dialled(NamedTuple):
@@ -42,22 +42,6 @@ async def dial(plan: Plan, first: int = 0) -> Dialled:
             problems.append(why_not(endpoint, error, plan.timeout_s))
             refusals += [error] if isinstance(error, RefusedError) else []
     raise failed(problems, refusals)
-
-
-async def dial_again(plan: Plan, first: int) -> Dialled:
-    """Try all addresses in turn until one lets us in, for as long as the plan allows."""
-    error = ConnectError("no time was left")
-    try:
-        async with asyncio.timeout(plan.timeout_s):
-            for pause in pauses():
-                try:
-                    return await dial(plan, first)
-                except ConnectError as latest:
-                    error = latest
-                await asyncio.sleep(pause)
-    except TimeoutError:
-        pass
-    raise error
 
 
 async def _dial_one(protocol: ClientProtocol, endpoint: Endpoint, place: int) -> Dialled:
@@ -116,6 +100,6 @@ async def _connected_tcp(endpoint: Tcp) -> socket.socket:
             connecting.close()
             raise
         else:
-            connecting.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            prepare_tcp(connecting)
             return connecting
     raise problem

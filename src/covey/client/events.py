@@ -2,7 +2,7 @@
 
 In:        what the daemon said, as the protocol read it.
 Out:       events; a `Batch` gives its messages when it is asked for them.
-Not here:  the stream they come from (protocol.py), waiting for them (session.py, blocking.py).
+Not here:  views (view.py), the stream they come from (protocol.py), waiting for them (session.py, blocking.py).
 """
 
 from __future__ import annotations
@@ -13,44 +13,14 @@ from functools import lru_cache
 import msgspec
 
 from covey.errors import FrameError
-from covey.ids import Ballot
 from covey.protocol.values import Service
-from covey.protocol.wire.session import NET, SELF_DISCARD, Arrived, GroupLeft, GroupView, read_sender, sender_prefix
+from covey.protocol.wire.session import SELF_DISCARD, Arrived, GroupLeft, read_sender, sender_prefix
 
 from .records import Body, check_records, payloads_of, records_in
-
-
-def name_of(process: str) -> str:
-    """What people call a process: the address to which private messages for it go.
-
-    >>> name_of("alice@a:7.3")
-    'alice@a'
-    """
-    return process.rpartition(":")[0]
-
-
-def view_id(view: Ballot, stamp: int, site: int) -> str:
-    """The id of a group's view: the daemons' view, and what in it caused this one.
-
-    >>> view_id(Ballot(7, 0, 3), 1200, 1), view_id(Ballot(8, 0, 3), 0, 0)
-    ('7.0.3/1200.1', '8.0.3/net')
-    """
-    return f"{view}/net" if (stamp, site) == NET else f"{view}/{stamp}.{site}"
-
-
-class Order(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A place in the agreed order, the same at every receiver. Later places of one view compare greater.
-
-    >>> Order(Ballot(7, 0, 3), 1200, 0, 4) < Order(Ballot(7, 0, 3), 1200, 1, 0)
-    True
-    """
-
-    view: Ballot
-    """The daemons' view in which it was stamped."""
-    stamp: int
-    site: int
-    index: int = 0
-    """The place inside its bundle."""
+from .roll import name_of as name_of  # noqa: PLC0414 - exported
+from .view import Order as Order  # noqa: PLC0414 - exported
+from .view import View as View  # noqa: PLC0414 - exported
+from .view import order_of
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -77,6 +47,7 @@ class Batch(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     Its messages are made when they are asked for:
 
+    >>> from covey.ids import Ballot
     >>> from covey.protocol.wire.session import record_parts, sender_prefix
     >>> body = b"".join([sender_prefix("alice@a:7.3"), *record_parts(0, b"one"), *record_parts(5, b"two")])
     >>> arrived = Arrived(Service.AGREED, 0, 2, 10, Ballot(7, 0, 3), 1200, 0, ("room",), memoryview(body))
@@ -140,28 +111,6 @@ class Batch(msgspec.Struct, frozen=True, gc=False, eq=False):
         return payloads_of(self.body, self.start, self.size)
 
 
-class View(msgspec.Struct, frozen=True, gc=False):
-    """Who is in a group from here on in the stream, and why that changed."""
-
-    group: str
-    id: str
-    """Unique together with the group: equal ids, equal members."""
-    members: tuple[str, ...]
-    """Names, sorted."""
-    transitional: tuple[str, ...]
-    """Those who came with us from our previous view: they have seen what we have seen."""
-    cause: str
-    """join, leave, disconnect or network."""
-    detail: str
-    processes: tuple[str, ...]
-    """The members for ever: names with their incarnations, sorted."""
-    transitional_processes: tuple[str, ...]
-    order: Order | None
-    """Of the join, leave or disconnect; None if the network caused it."""
-    rank: tuple[int, ...]
-    """Grows from view to view of one stay in a group."""
-
-
 class Transitional(msgspec.Struct, frozen=True, gc=False):
     """From here to the next view of the group, guarantees hold among that view's transitional set only."""
 
@@ -194,6 +143,20 @@ class Disconnected(msgspec.Struct, frozen=True, gc=False):
     """The groups we were in or had asked for: in none of them any more."""
 
 
+class Reconnecting(msgspec.Struct, frozen=True, gc=False):
+    """No daemon has let us in again yet, and the search goes on.
+
+    The first comes when all addresses were tried once, then one every few seconds: `search.TELL_EVERY_S`.
+    """
+
+    attempt: int
+    """How often all addresses were tried."""
+    reason: str
+    """Why none of them let us in, the last time."""
+    seconds: float
+    """How long the search has gone on."""
+
+
 class Reconnected(msgspec.Struct, frozen=True, gc=False):
     """A new session, at another daemon or the same one: in no group, and counting its messages from 1."""
 
@@ -201,7 +164,7 @@ class Reconnected(msgspec.Struct, frozen=True, gc=False):
     name: str
 
 
-Control = View | Transitional | SelfLeave | Failure | Disconnected | Reconnected
+Control = View | Transitional | SelfLeave | Failure | Disconnected | Reconnecting | Reconnected
 Single = Message | Control
 """What iterating over a session gives."""
 Event = Batch | Message | Control
@@ -252,25 +215,5 @@ def _sender(process: str) -> tuple[str, int]:
     return name_of(process), len(sender_prefix(process))
 
 
-def view_of(word: GroupView) -> View:
-    members, transitional = sorted(word.members), sorted(word.transitional)
-    return View(
-        group=word.group,
-        id=view_id(word.view, word.stamp, word.site),
-        members=tuple(sorted(map(name_of, members))),
-        transitional=tuple(sorted(map(name_of, transitional))),
-        cause=word.cause,
-        detail=word.detail,
-        processes=tuple(members),
-        transitional_processes=tuple(transitional),
-        order=_order_of(word),
-        rank=(*word.view, word.stamp, word.site),
-    )
-
-
 def self_leave_of(word: GroupLeft) -> SelfLeave:
-    return SelfLeave(word.group, _order_of(word))
-
-
-def _order_of(word: GroupView | GroupLeft) -> Order | None:
-    return None if (word.stamp, word.site) == NET else Order(word.view, word.stamp, word.site)
+    return SelfLeave(word.group, order_of(word.view, word.stamp, word.site))

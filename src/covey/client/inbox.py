@@ -55,16 +55,21 @@ class Inbox:
         self._read = deque(events)
         return True
 
-    # All iterations take from the same queues, so that none has a place of its own to lose.
+    # All iterations take from the same queues, so that none has a place of its own to lose. Each step is one that two
+    # threads cannot do halfway: an event that one has taken, the other does not find.
 
     def singles(self) -> Iterator[Single]:
         """The rest of this read, message by message."""
         while True:
-            while self._batch:
-                yield self._batch.popleft()
-            if not self._read:
+            try:
+                while True:
+                    yield self._batch.popleft()
+            except IndexError:
+                pass
+            try:
+                event = self._read.popleft()
+            except IndexError:
                 return
-            event = self._read.popleft()
             if isinstance(event, Batch):
                 self._batch.extend(event)
             else:
@@ -72,5 +77,9 @@ class Inbox:
 
     def wholes(self) -> Iterator[Event]:
         """The rest of this read. Of a batch that was begun message by message, the rest comes so too."""
-        while self._batch or self._read:
-            yield self._batch.popleft() if self._batch else self._read.popleft()
+        while True:
+            try:
+                event: Event = self._batch.popleft() if self._batch else self._read.popleft()
+            except IndexError:
+                return
+            yield event

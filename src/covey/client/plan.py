@@ -8,8 +8,7 @@ Not here:  sockets (dial.py, blocking.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 from covey.errors import ArgumentError, ConnectError, RefusedError
 from covey.protocol.wire.session import Policy
@@ -21,11 +20,49 @@ from .protocol import ClientProtocol
 from .recording import RecordingProtocol
 
 TIMEOUT_S: Final = 5.0
-PAUSE_FIRST_S: Final = 0.05
-PAUSE_MAX_S: Final = 1.0
+DAEMON_TIMEOUT_S: Final = 5.0
+SECONDS_MAX: Final = 1e9
+"""Longer than anybody waits, and short enough for every clock."""
 ADDRESSES_MAX: Final = 100
 
 Address = str | Sequence[str] | None
+
+
+class Told(TypedDict):
+    """The words of HELLO about time."""
+
+    daemon_timeout_ms: int
+    alive_timeout_ms: int
+    lag_max_ms: int
+
+
+class Bounds(NamedTuple):
+    """How long is too long, in seconds; None: nothing is."""
+
+    daemon_timeout_s: float | None = None
+    """The daemon is silent."""
+    alive_timeout_s: float | None = None
+    """We are silent."""
+    lag_max_s: float | None = None
+    """Something waits for us."""
+    reconnect_for_s: float | None = None
+    """No daemon lets us in again."""
+
+    def told(self) -> Told:
+        """What a daemon has to know, in its words.
+
+        >>> Bounds(daemon_timeout_s=5.0).told()
+        {'daemon_timeout_ms': 5000, 'alive_timeout_ms': 0, 'lag_max_ms': 0}
+        """
+        return Told(
+            daemon_timeout_ms=_ms(self.daemon_timeout_s),
+            alive_timeout_ms=_ms(self.alive_timeout_s),
+            lag_max_ms=_ms(self.lag_max_s),
+        )
+
+
+def _ms(seconds: float | None) -> int:
+    return 0 if seconds is None else max(1, round(seconds * 1_000))
 
 
 class Plan(NamedTuple):
@@ -38,13 +75,15 @@ class Plan(NamedTuple):
     priority: int
     policy: Policy
     timeout_s: float
-    """How long one daemon may take to let us in, and how long to look for another one."""
+    """How long one daemon may take to let us in."""
+    bounds: Bounds
     recorder: ClientRecorder | None
 
     def protocol(self) -> ClientProtocol:
+        told = self.bounds.told()
         if self.recorder is None:
-            return ClientProtocol(self.name, self.priority, self.policy)
-        return RecordingProtocol(self.name, self.recorder, self.priority, self.policy)
+            return ClientProtocol(self.name, self.priority, self.policy, **told)
+        return RecordingProtocol(self.name, self.recorder, self.priority, self.policy, **told)
 
     def targets(self, first: int, problems: list[str]) -> Iterator[tuple[int, Endpoint]]:
         """(place in the list, endpoint) of all addresses, from `first` around; those that name nothing are problems."""
@@ -63,20 +102,36 @@ def make_plan(
     priority: int,
     policy: Policy,
     timeout_s: float,
+    bounds: Bounds,
     recorder: ClientRecorder | None,
 ) -> Plan:
-    _check_timeout(timeout_s)
+    _check_seconds("timeout", timeout_s, "write the seconds that a daemon may take to answer")
+    _check_bounds(bounds)
     addresses = _checked_addresses(address)
     is_list = not (address is None or isinstance(address, str))
     reconnects = is_list if reconnect is None else reconnect
-    plan = Plan(name, addresses, reconnects, priority, policy, timeout_s, recorder)
+    plan = Plan(name, addresses, reconnects, priority, policy, timeout_s, bounds, recorder)
     plan.protocol()
     return plan
 
 
-def _check_timeout(timeout_s: object) -> None:
-    if not isinstance(timeout_s, int | float) or not 0 < timeout_s < inf:
-        raise ArgumentError(f"timeout is {timeout_s!r}: write the seconds that a daemon may take to answer")
+_REMEDIES: Final = {
+    "daemon_timeout": "write the seconds of silence after which the daemon is given up, or None for never",
+    "alive_timeout": "write the seconds of our silence after which the daemon gives us up, or None for never",
+    "lag_max": "write the seconds that something may wait for us before the daemon ends us, or None for any time",
+    "reconnect_for": "write the seconds for which another daemon is looked for, or None for ever",
+}
+
+
+def _check_bounds(bounds: Bounds) -> None:
+    for (name, remedy), seconds in zip(_REMEDIES.items(), bounds, strict=True):
+        if seconds is not None:
+            _check_seconds(name, seconds, remedy)
+
+
+def _check_seconds(name: str, seconds: object, remedy: str) -> None:
+    if not isinstance(seconds, int | float) or not 0 < seconds <= SECONDS_MAX:
+        raise ArgumentError(f"{name} is {seconds!r}: {remedy}")
 
 
 def _checked_addresses(address: object) -> tuple[str | None, ...]:
@@ -87,14 +142,6 @@ def _checked_addresses(address: object) -> tuple[str | None, ...]:
     if not 0 < len(address) <= ADDRESSES_MAX:
         raise ArgumentError(f"there are {len(address)} addresses: write 1 to {ADDRESSES_MAX}, or None")
     return tuple(address)
-
-
-def pauses() -> Iterator[float]:
-    """How long to wait, in seconds, before each further round through the addresses."""
-    pause = PAUSE_FIRST_S
-    while True:
-        yield pause
-        pause = min(2 * pause, PAUSE_MAX_S)
 
 
 def check_welcome(protocol: ClientProtocol, events: list[Event]) -> bool:

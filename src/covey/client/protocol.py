@@ -9,6 +9,7 @@ Bounded: one unfinished frame is kept. What waits to be written is `waiting_byte
 Invariants:
   D1  after `Disconnected`, and after `bye`, there are no more events
   D2  when it is over it is in no group, has no views, and nothing waits
+  D3  a roll is kept for each group that has a view, and for no other
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ from covey.protocol.wire.session import (
     VERSION,
     Arrived,
     Bye,
+    ClientAlive,
+    DaemonAlive,
     Discarded,
     Ended,
     Failed,
     FromDaemon,
+    GroupChanges,
     GroupLeft,
     GroupSignal,
     GroupView,
@@ -46,14 +50,17 @@ from covey.protocol.wire.session import (
     sender_prefix,
 )
 
-from .events import Disconnected, Event, Failure, Transitional, batch_or_failure, name_of, self_leave_of, view_of
+from .events import Disconnected, Event, Failure, Transitional, batch_or_failure, self_leave_of
 from .outbox import Outbox
+from .roll import Roll, name_of
 from .routes import Data, Destinations, Routes, check_kind, checked_payload, checked_payloads
+from .view import next_view, view_of
 
 PRIORITIES: Final = range(3)
 POLICIES: Final[tuple[Policy, ...]] = ("disconnect", "block")
 
 WE_LEFT: Final = "we left"
+_ALIVE: Final = encode_word(ClientAlive())
 
 MESSAGE_BYTES_MAX: Final = 1 << 30
 """However much a daemon says it takes."""
@@ -85,22 +92,40 @@ class ClientProtocol:
     68
     """
 
-    def __init__(self, name: str, priority: int = 1, policy: Policy = "disconnect") -> None:
+    def __init__(
+        self,
+        name: str,
+        priority: int = 1,
+        policy: Policy = "disconnect",
+        *,
+        daemon_timeout_ms: int = 0,
+        alive_timeout_ms: int = 0,
+        lag_max_ms: int = 0,
+    ) -> None:
         _check_arguments(name, priority, policy)
         self._state = State.GREETING
         self._asked_name = name
-        self._hello = encode_word(Hello(MAGIC, VERSION, name, priority, policy))
+        bounds = (daemon_timeout_ms, alive_timeout_ms, lag_max_ms)
+        self._hello = encode_word(Hello(MAGIC, VERSION, name, priority, policy, *bounds))
         self._splitter = Splitter(HELLO_BYTES_MAX)
         self._outbox = Outbox()
         self._routes = Routes(0, 0, b"")
         self._groups: dict[str, None] = {}
         self._views: dict[str, str] = {}
+        self._rolls: dict[str, Roll] = {}
+        """Who is in each group that has a view: what the next difference builds on."""
         self.process: str | None = None
         """Who we are for ever, `alice@a:7.3`; None until the daemon has let us in."""
         self.refusal = ""
         """Why the daemon does not let us in."""
         self.end = ""
         """Why the session is over."""
+        self.alive_interval_ms = 0
+        """The daemon promised to say something at least this often; 0: it did not."""
+        self.alive_timeout_ms = 0
+        """The daemon gives us up after so long a silence of ours; 0: never."""
+        self.owes_life = False
+        """The next bytes that are taken say that we are alive."""
 
     # --- how it is
 
@@ -184,6 +209,10 @@ class ClientProtocol:
         check_kind(kind)
         return self._outbox.put_many(route, kind, checked_payloads(payloads, route))
 
+    def say_alive(self) -> None:
+        """Say so with the next bytes that are taken, before what waits: once, however often it is asked."""
+        self.owes_life = self._state is State.OPEN
+
     def bye(self) -> None:
         """Leave in good order, after all that was asked before. No more events come."""
         if self._state is State.OPEN:
@@ -199,6 +228,9 @@ class ClientProtocol:
         if self._hello and self._state is State.GREETING:
             taken.append(self._hello)
             self._hello = b""
+        if self.owes_life:
+            taken.append(_ALIVE)
+            self.owes_life = False
         if self._state in {State.OPEN, State.LEAVING}:
             taken += self._outbox.take(room)
         if self._state is State.LEAVING and not self._outbox.size:
@@ -242,15 +274,22 @@ class ClientProtocol:
             return [batch_or_failure(word)]
         if isinstance(word, GroupView):
             return [self._on_view(word)]
+        if isinstance(word, GroupChanges):
+            return self._on_changes(word)
         if isinstance(word, GroupSignal):
             return [Transitional(word.group)]
         if isinstance(word, GroupLeft):
             self._views.pop(word.group, None)
+            self._rolls.pop(word.group, None)
             return [self_leave_of(word)]
         if isinstance(word, Failed):
             return [self._on_failed(word)]
         if isinstance(word, Discarded):
             return []  # The program did not want these messages back.
+        if isinstance(word, DaemonAlive):
+            if self.alive_timeout_ms:
+                self.say_alive()
+            return []
         if isinstance(word, Ended):
             return self._ended(word.reason, word.lag_bytes, word.lag_us / 1_000_000)
         return self._ended(f"the daemon broke the protocol: {type(word).__name__} in an open session")
@@ -272,6 +311,8 @@ class ClientProtocol:
         message_bytes_max = min(word.message_bytes_max, MESSAGE_BYTES_MAX)
         prefix = sender_prefix(word.process)
         self.process = word.process
+        self.alive_interval_ms = word.alive_interval_ms
+        self.alive_timeout_ms = word.alive_timeout_ms
         self._splitter.frame_bytes_max = max(message_bytes_max, VIEW_BYTES_MAX) + FRAME_SLACK
         self._outbox.open(prefix)
         self._routes = Routes(message_bytes_max, word.bundle_bytes, prefix)
@@ -282,9 +323,21 @@ class ClientProtocol:
         self._state = State.LEAVING
 
     def _on_view(self, word: GroupView) -> Event:
-        view = view_of(word)
-        self._views[view.group] = view.id
+        view, self._rolls[word.group] = view_of(word)
+        self._views[word.group] = view.id
         return view
+
+    def _on_changes(self, word: GroupChanges) -> list[Event]:
+        group, roll = word.group, self._rolls.get(word.group)
+        if roll is None:
+            return self._ended(f"the daemon broke the protocol: changes of {group!r}, of which we have no view")
+        views: list[Event] = []
+        for change in word.changes:
+            view, roll = next_view(group, roll, change)
+            views.append(view)
+            self._views[group] = view.id
+        self._rolls[group] = roll
+        return views
 
     def _on_failed(self, word: Failed) -> Event:
         request, _, group = word.asked.partition(" ")
@@ -302,14 +355,17 @@ class ClientProtocol:
     def _enter_over(self, reason: str) -> None:
         self._state = State.OVER
         self.end = reason
+        self.owes_life = False
         self._outbox.clear()
         self._groups.clear()
         self._views.clear()
+        self._rolls.clear()
 
     def check(self) -> None:
         self._outbox.check()
         if self._state is State.OVER:
             assert len(self._groups) + len(self._views) + self.waiting_bytes == 0, "D2"
+        assert self._rolls.keys() == self._views.keys(), "D3"
 
     # --- may it be asked
 

@@ -23,7 +23,9 @@ from .events import (
     Message,
     Order,
     Reconnected,
+    Reconnecting,
     SelfLeave,
+    Single,
     Transitional,
     View,
 )
@@ -48,8 +50,19 @@ class RecordingProtocol(ClientProtocol):
         priority: int = 1,
         policy: Policy = "disconnect",
         clock: Clock = wall_clock,
+        *,
+        daemon_timeout_ms: int = 0,
+        alive_timeout_ms: int = 0,
+        lag_max_ms: int = 0,
     ) -> None:
-        super().__init__(name, priority, policy)
+        super().__init__(
+            name,
+            priority,
+            policy,
+            daemon_timeout_ms=daemon_timeout_ms,
+            alive_timeout_ms=alive_timeout_ms,
+            lag_max_ms=lag_max_ms,
+        )
         self._recorder = recorder
         self._clock = clock
         self._early: list[str] = []
@@ -148,7 +161,7 @@ def record_events(recorder: ClientRecorder, events: Iterable[Event], time_ns: in
 
 def _record(
     recorder: ClientRecorder,
-    event: Message | View | Transitional | SelfLeave | Failure | Disconnected | Reconnected,
+    event: Single,
     time_ns: int,
     step: int | None,
 ) -> None:
@@ -166,7 +179,7 @@ def _record(
             recorder.self_leave(group, _place(order), time_ns, step)
         case Disconnected(reason=reason):
             recorder.disconnect(reason, time_ns, step)
-        case Failure() | Reconnected():
+        case Failure() | Reconnecting() | Reconnected():
             pass
         case _:
             assert_never(event)

@@ -75,13 +75,18 @@ def checked_payload(payload: Data, route: Route) -> bytes:
     return payload
 
 
-def checked_payloads(payloads: Iterable[Data], route: Route) -> list[bytes]:
-    """All of them; many that need no change cost little more than one."""
+def listed(payloads: Iterable[Data]) -> list[Data]:
+    """All of them, made by the program now if it makes them one by one."""
     try:
         each = iter(payloads)
     except TypeError:
         raise ArgumentError(f"{payloads!r} is no list of payloads: write several bytes objects") from None
-    found = list(each)  # An error of the program's own, in making them, stays what it is.
+    return list(each)  # An error of the program's own, in making them, stays what it is.
+
+
+def checked_payloads(payloads: Iterable[Data], route: Route) -> list[bytes]:
+    """All of them; many that need no change cost little more than one."""
+    found = listed(payloads)
     if set(map(type, found)) <= {bytes} and max(map(len, found), default=0) <= route.payload_bytes_max:
         return cast("list[bytes]", found)
     return [checked_payload(payload, route) for payload in found]

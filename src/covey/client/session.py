@@ -4,7 +4,9 @@ In:        an open stream; requests of the program.
 Out:       events, as the program iterates; waiting, where the other side is slower.
 Not here:  connecting (connection.py, dial.py), the same without asyncio (blocking.py).
 
-A request that has begun is not taken back: cancelling it only ends the waiting.
+A request that has begun is not taken back: cancelling it only ends the waiting. A session belongs to the loop in which
+it was opened. When its connection is lost, and the program has taken all events before and waits for the next, a task
+begins to look for another daemon.
 
 Bounded: no more than SEND_BYTES_MAX waits to be written when a request returns, and reading stops while
 `inbox.RECEIVE_BYTES_MAX` waits for the program. The first request of a turn of the loop is written at once; the others
@@ -14,18 +16,22 @@ of that turn travel together at its end.
 from __future__ import annotations
 
 import asyncio
+from asyncio import get_running_loop
 from collections.abc import AsyncIterator, Iterable
+from math import inf
 from types import TracebackType
 from typing import Final, Self
 
-from covey.errors import ConnectError
+from covey.errors import ConnectError, CoveyError, LocalProtocolError
 from covey.protocol.values import Service
 
 from .base import SessionBase
-from .dial import Dialled, dial_again
+from .dial import Dialled, dial
 from .events import Event, Single
 from .plan import Plan
 from .routes import Data, Destinations
+from .search import Search
+from .watch import ALIVE_SHARE
 
 SEND_BYTES_MAX: Final = 256 * 1024
 
@@ -34,8 +40,8 @@ class Session(SessionBase):
     """An open session. Iterate over it for its events; what is asked and sent keeps its order."""
 
     def __init__(self, plan: Plan, dialled: Dialled) -> None:
-        super().__init__(plan, *dialled)
-        self._loop = asyncio.get_running_loop()
+        self._loop = get_running_loop()
+        super().__init__(plan, *dialled, self._loop.time())
         self._news = asyncio.Event()
         """Something was read, or the stream is at its end."""
         self._room = asyncio.Event()
@@ -45,17 +51,26 @@ class Session(SessionBase):
         """The socket was full, and is watched."""
         self._in_turn = False
         """Something was written in this turn of the loop; the rest goes at its end."""
+        self._timer: asyncio.TimerHandle | None = None
+        """Of the daemon's silence and of our own; set anew when its time has come, not at every read."""
+        self._search: asyncio.Task[Dialled | CoveyError] | None = None
+        """For another daemon."""
         self._read_on()
+        self._set_timer()
 
     # --- requests
 
     async def join(self, group: str) -> None:
         """Ask to be a member. The first `View` of the group tells from where in the stream on we are."""
+        if get_running_loop() is not self._loop:
+            raise elsewhere()
         self._speak().join(group)
         await self._written()
 
     async def leave(self, group: str) -> None:
         """Ask to be no member any more. `SelfLeave` tells from where in the stream on we are not."""
+        if get_running_loop() is not self._loop:
+            raise elsewhere()
         self._speak().leave(group)
         await self._written()
 
@@ -68,6 +83,8 @@ class Session(SessionBase):
         self_discard: bool = False,
     ) -> int:
         """Send to a group, to `name@daemon`, or to several of them at once; the number of the message."""
+        if get_running_loop() is not self._loop:
+            raise elsewhere()
         seq = self._speak().send(groups, payload, service, kind, self_discard)
         await self._written()
         return seq
@@ -81,6 +98,8 @@ class Session(SessionBase):
         self_discard: bool = False,
     ) -> int:
         """Send many messages: all or, if one of them is impossible, none; the number of the first."""
+        if get_running_loop() is not self._loop:
+            raise elsewhere()
         first = self._speak().send_many(groups, payloads, service, kind, self_discard)
         await self._written()
         return first
@@ -90,7 +109,10 @@ class Session(SessionBase):
 
         SessionOverError: within `timeout` seconds, or those given to `connect`, the daemon did not take all of it.
         """
+        if get_running_loop() is not self._loop:
+            raise elsewhere()
         was_open = self._leave()
+        self._end_search()
         try:
             async with asyncio.timeout(self._plan.timeout_s if timeout is None else timeout):
                 await self._say_goodbye()
@@ -128,6 +150,8 @@ class Session(SessionBase):
 
     async def _more(self) -> bool:
         """Go on to the next read; False if there will be none."""
+        if get_running_loop() is not self._loop:
+            raise elsewhere()
         if self._inbox.advance():
             self._read_on()
             await asyncio.sleep(0)  # It is others' turn: a busy stream would never let them.
@@ -135,42 +159,105 @@ class Session(SessionBase):
         while not self._inbox.advance():
             if not self._stream.at_end:
                 self._read_on()
-                self._news.clear()
-                await self._news.wait()
             elif not self._may_reconnect:
+                self._check_given_up()
                 return False
-            else:
-                await self._reconnect()
+            elif self._found():
+                continue
+            self._news.clear()
+            await self._news.wait()
         return True
 
-    async def _reconnect(self) -> None:
-        self._close()
-        try:
-            dialled = await dial_again(self._plan, self._place + 1)
-        except ConnectError as error:
-            self._not_reconnected(error)
+    # --- another daemon
+
+    def _found(self) -> bool:
+        """Whether the search has come to an end; begins one if there is none."""
+        if self._search is None:
+            self._close()
+            self._search = self._loop.create_task(self._redial())
+            return False
+        if not self._search.done():
+            return False
+        found, self._search = self._search.result(), None
+        if isinstance(found, CoveyError):
+            self._not_reconnected(found)
         else:
-            if self._is_final:  # We have left meanwhile.
-                dialled.stream.close()
-                return
-            self._reconnected(*dialled)
+            self._reconnected(*found, self._loop.time())
             self._read_on()
+            self._set_timer()
+        return True
+
+    async def _redial(self) -> Dialled | CoveyError:
+        """Try all addresses in turn until one lets us in, for as long as the program wants."""
+        time = self._loop.time
+        search = Search(self._plan.name, self._plan.bounds.reconnect_for_s, time())
+        try:
+            async with asyncio.timeout(self._plan.bounds.reconnect_for_s):
+                while True:
+                    try:
+                        return await dial(self._plan, self._place + 1)
+                    except ConnectError as error:
+                        if told := search.failed(error, time()):
+                            self._inbox.put([told], 0)
+                            self._news.set()
+                    await asyncio.sleep(search.pause(time()))
+        except TimeoutError:
+            return search.over(time())
+        except CoveyError as error:
+            return error
+        finally:
+            self._news.set()
+
+    def _end_search(self) -> None:
+        """We have left. What was found meanwhile is not needed."""
+        search, self._search = self._search, None
+        if search is None or search.cancel() or search.cancelled() or search.exception() is not None:
+            return
+        if not isinstance(found := search.result(), CoveyError):
+            found.stream.close()
 
     # --- the stream
 
     def _read_on(self) -> None:
         if not self._is_reading and not self._stream.at_end and self._inbox.is_low:
             self._is_reading = True
+            self._watch.heard_at = self._loop.time()
             self._loop.add_reader(self._stream.fileno(), self._on_readable)
 
     def _on_readable(self) -> None:
-        self._inbox.put(*self._stream.read())
+        events, size = self._stream.read()
+        self._inbox.put(events, size)
+        if size:
+            self._watch.heard_at = self._loop.time()
         if self._stream.at_end:
             self._close()
         elif self._inbox.is_full:
             self._is_reading = False
             self._loop.remove_reader(self._stream.fileno())
+        if self._stream.protocol.owes_life:
+            self._write()
         self._news.set()
+
+    def _set_timer(self) -> None:
+        alive_ms = self._stream.protocol.alive_timeout_ms
+        ours = self._loop.time() + alive_ms / 1_000 / ALIVE_SHARE if alive_ms else inf
+        at = min(self._watch.due, ours)
+        if at < inf and not self._stream.at_end:
+            self._timer = self._loop.call_at(at, self._on_time, at)
+
+    def _on_time(self, planned: float) -> None:
+        now = self._loop.time()
+        if not self._is_reading:  # The program takes nothing: we do not hear the daemon, which must hear us.
+            self._watch.heard_at = now
+            if self._stream.protocol.alive_timeout_ms:
+                self._stream.protocol.say_alive()
+                self._write()
+        elif now >= self._watch.due:
+            self._on_readable()
+            if not self._stream.at_end and self._watch.is_silent(now, planned):
+                self._inbox.put(self._stream.give_up(self._watch.reason), 0)
+                self._close()
+        self._set_timer()
 
     async def _written(self) -> None:
         """Until little enough waits."""
@@ -216,6 +303,8 @@ class Session(SessionBase):
         if self._stream.fileno() >= 0:
             self._loop.remove_reader(self._stream.fileno())
             self._loop.remove_writer(self._stream.fileno())
+        if self._timer is not None:
+            self._timer.cancel()
         self._is_reading = self._is_writing = False
         self._stream.close()
         self._news.set()
@@ -229,3 +318,10 @@ class Session(SessionBase):
     ) -> None:
         with self._unless(error):
             await self.disconnect()
+
+
+def elsewhere() -> LocalProtocolError:
+    return LocalProtocolError(
+        "this session belongs to another event loop, or to another thread: call it through "
+        "`asyncio.run_coroutine_threadsafe(session.send(…), loop)`, or open one with `covey.blocking.connect`"
+    )

@@ -1,6 +1,6 @@
 """A connected socket and the protocol that speaks over it. Never waits.
 
-In:        a socket that does not block; that it can be read, or written.
+In:        a socket that does not block; that it can be read, or written; that it is given up.
 Out:       events; whether all that was to be written is written.
 Not here:  waiting (session.py for asyncio, blocking.py without it), connecting (dial.py, blocking.py).
 """
@@ -8,6 +8,7 @@ Not here:  waiting (session.py for asyncio, blocking.py without it), connecting 
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from typing import Final
 
 from covey.memory import keep_freed_memory
@@ -22,6 +23,8 @@ BUSY_PAUSE_S: Final = 0.01
 """Before trying again to connect to a daemon that has too many connections to take."""
 PARTS_MAX: Final = 512
 """The system takes at most 1024 in one call."""
+KEEPALIVE: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+"""Seconds without a word until the system asks, seconds between two questions, questions without an answer."""
 
 
 class Stream:
@@ -33,7 +36,12 @@ class Stream:
         """Nothing more will come."""
         self.is_broken = False
         """Nothing more can be written; what the daemon said last may still be read."""
+        self.emptied = 0
+        """How often all that was asked for was written."""
         self._socket = connected
+        self._is_closed = False
+        self._waiting = 0
+        """Threads that wait for the socket, which must not be another one when they look."""
         self._unsent: list[Payload] = []
         self._unsent_bytes = 0
 
@@ -54,7 +62,9 @@ class Stream:
         return self.protocol.has_left and not self._unsent
 
     def read(self) -> tuple[list[Event], int]:
-        """What happened, and how many bytes said so; both are empty if nothing has come yet."""
+        """What happened, and how many bytes said so; both are empty if nothing has come yet, or nothing will."""
+        if self.at_end:
+            return [], 0
         try:
             data = self._socket.recv(READ_BYTES)
         except (BlockingIOError, InterruptedError):
@@ -85,15 +95,47 @@ class Stream:
             else:
                 self._unsent = unsent_after(self._unsent, sent)
                 self._unsent_bytes -= sent
+        self.emptied += 1
         return True
 
+    def give_up(self, reason: str) -> list[Event]:
+        """The daemon is not worth waiting for. Nothing more is read or written."""
+        return [] if self.at_end else self._ended(reason)
+
+    # A system reuses the number of a socket that is closed: while a thread waits for it, it is only shut.
+
+    def begin_wait(self) -> int:
+        self._waiting += 1
+        return self.fileno()
+
+    def end_wait(self) -> None:
+        self._waiting -= 1
+        if self._is_closed and not self._waiting:
+            self._socket.close()
+
     def close(self) -> None:
-        self.at_end = True
-        self._socket.close()
+        self.at_end = self._is_closed = True
+        if not self._waiting:
+            self._socket.close()
+            return
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def _ended(self, reason: str) -> list[Event]:
         self.at_end = True
         return self.protocol.lost(reason)
+
+
+def prepare_tcp(connected: socket.socket) -> None:
+    """Small messages go at once, and a host that has vanished is noticed after half a minute of silence.
+
+    There is no TCP_USER_TIMEOUT: it would also end a connection whose daemon answers, and takes nothing for a while.
+    """
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in KEEPALIVE.items():
+        with suppress(AttributeError, OSError):  # Systems differ in what they let us choose.
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
 def unsent_after(parts: list[Payload], sent: int) -> list[Payload]:

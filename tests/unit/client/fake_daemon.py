@@ -15,6 +15,7 @@ from covey.protocol.wire.session import (
     SELF_DISCARD,
     VERSION,
     Bye,
+    ClientAlive,
     Ended,
     FromClient,
     GroupLeft,
@@ -42,11 +43,12 @@ MESSAGE_BYTES_MAX = 100_000
 class FakeSession:
     """One client's stream, seen from its daemon."""
 
-    def __init__(self, daemon: str = "a", number: int = 3, refusal: str = "") -> None:
+    def __init__(self, daemon: str = "a", number: int = 3, refusal: str = "", interval_ms: int = 0) -> None:
         self.words: list[FromClient] = []
         self.process = ""
         self.is_over = False
         self._refusal = refusal
+        self._interval_ms = interval_ms
         self._identity = f"{daemon}:7.{number}"
         self._splitter = Splitter(MESSAGE_BYTES_MAX + 16_384)
         self._stamp = 1_000
@@ -69,6 +71,8 @@ class FakeSession:
             return [GroupView(word.group, BALLOT, self._stamp, 0, (self.process,), (self.process,), "join", "")]
         if isinstance(word, LeaveGroup):
             return [GroupLeft(word.group, BALLOT, self._stamp, 0)]
+        if isinstance(word, ClientAlive):
+            return []
         assert isinstance(word, Bye)
         self.is_over = True
         return [Ended("goodbye", 0, 0)]
@@ -78,7 +82,7 @@ class FakeSession:
             self.is_over = True
             return [Rejected(self._refusal)]
         self.process = f"{word.name}@{self._identity}"
-        return [welcome(self.process)]
+        return [welcome(self.process, interval_ms=self._interval_ms)]
 
     def _echo(self, word: Sending) -> bytes:
         stamp = 0 if word.service is Service.UNRELIABLE else self._stamp
@@ -86,8 +90,10 @@ class FakeSession:
         return arrived_head(bundle, BALLOT, len(word.body)) + bytes(word.body)
 
 
-def welcome(process: str = "alice@a:7.3", bundle_bytes: int = BUNDLE_BYTES) -> Welcome:
-    return Welcome(VERSION, process, bundle_bytes, MESSAGE_BYTES_MAX)
+def welcome(
+    process: str = "alice@a:7.3", bundle_bytes: int = BUNDLE_BYTES, interval_ms: int = 0, alive_ms: int = 0
+) -> Welcome:
+    return Welcome(VERSION, process, bundle_bytes, MESSAGE_BYTES_MAX, interval_ms, alive_ms)
 
 
 def welcomed(bundle_bytes: int = BUNDLE_BYTES) -> ClientProtocol:

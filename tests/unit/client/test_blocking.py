@@ -158,13 +158,52 @@ def test_a_lost_connection_goes_on_at_the_next_address(tmp_path: Path) -> None:
     assert [type(word) for word in second.words[1:]] == [Sending, Bye]
 
 
-def test_when_nobody_is_left_the_iteration_ends_and_says_so(tmp_path: Path) -> None:
+def test_when_patience_is_over_nobody_can_miss_it(tmp_path: Path) -> None:
     with (
         listening(tmp_path / "socket", greeting_then(FakeSession(), lambda _: None)) as address,
-        covey.blocking.connect("alice", [address], timeout=0.2) as session,
+        covey.blocking.connect("alice", [address], reconnect_for=0.2) as session,
     ):
         (tmp_path / "socket").unlink()
-        assert [type(event) for event in session] == [covey.Disconnected, covey.Failure]
+        seen: list[covey.Event] = []
+        with pytest.raises(covey.ReconnectError, match=r"within .* s: .*nobody listens"):
+            seen.extend(session)
+        assert [type(event) for event in seen] == [covey.Disconnected, covey.Reconnecting]
+        for _ in range(2):
+            with pytest.raises(covey.ReconnectError, match="nobody listens"):
+                session.receive()
+        with pytest.raises(covey.SessionOverError, match=r"no daemon let us in again .* connect again"):
+            session.send("room", b"x")
+
+
+def test_a_search_outlives_a_receive_that_waits_no_longer(tmp_path: Path) -> None:
+    """The daemon is back after some receives have timed out: each time the same search went on."""
+    second = FakeSession("b", 9)
+    with listening(tmp_path / "first", greeting_then(FakeSession(), lambda _: None)) as first:
+        addresses = [first, f"unix:{tmp_path}/second"]
+        session = covey.blocking.connect("alice", addresses)
+    assert isinstance(session.receive(timeout=10), covey.Disconnected)
+    assert isinstance(session.receive(timeout=10), covey.Reconnecting)
+    for _ in range(3):
+        with pytest.raises(TimeoutError, match="no event"):
+            session.receive(timeout=0.02)
+    search = session._search
+    with listening(tmp_path / "second", echoing(second)):
+        assert session.receive(timeout=10) == covey.Reconnected("alice@b:7.9", "alice@b")
+        assert (search is not None, session._search) == (True, None)
+        session.disconnect()
+
+
+def test_leaving_ends_a_search_and_whoever_waits_for_it(tmp_path: Path) -> None:
+    with listening(tmp_path / "socket", greeting_then(FakeSession(), lambda _: None)) as address:
+        session = covey.blocking.connect("alice", [address])
+    assert isinstance(session.receive(timeout=10), covey.Disconnected)
+    assert isinstance(session.receive(timeout=10), covey.Reconnecting)
+    rest: list[covey.Event] = []
+    reading = threading.Thread(target=lambda: rest.extend(session))
+    reading.start()
+    session.disconnect()
+    reading.join(10)
+    assert (reading.is_alive(), rest) == (False, [])
 
 
 def test_a_receive_can_time_out_and_loses_nothing(tmp_path: Path) -> None:

@@ -386,19 +386,6 @@ def test_a_lost_connection_goes_on_at_the_next_address(tmp_path: Path) -> None:
     assert [type(word) for word in second.words[1:]] == [Sending, Bye]
 
 
-def test_when_nobody_is_left_the_iteration_ends_and_says_so(tmp_path: Path) -> None:
-    async def main(address: str) -> None:
-        async with covey.connect("alice", [address], timeout=0.2) as session:
-            (tmp_path / "socket").unlink()
-            events = [event async for event in session]
-            assert [type(event) for event in events] == [covey.Disconnected, covey.Failure]
-            assert isinstance(events[1], covey.Failure)
-            assert "nobody listens" in events[1].reason
-
-    with listening(tmp_path / "socket", greeting_then(FakeSession(), lambda _: None)) as address:
-        asyncio.run(main(address))
-
-
 def test_addresses_are_tried_in_order(tmp_path: Path) -> None:
     async def main(address: str) -> None:
         async with covey.connect("alice", [f"unix:{tmp_path}/nobody", "tcp://127.0.0.1:1", address]) as session:
