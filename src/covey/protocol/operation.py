@@ -13,6 +13,7 @@ from covey.ids import INFINITE, Ballot, Life
 
 from .deadlines import WORKING, Deadline
 from .effects import Deliver, Effect, Notice, Send, Stamped
+from .growth import Growth
 from .kit import Kit
 from .links.mesh import Mesh
 from .links.ring import Ring, Visit
@@ -32,7 +33,9 @@ def _pieces_max(settings: Settings, sites: int) -> int:
 
 
 class Operation:
-    def __init__(self, kit: Kit, view: Ballot, members: tuple[Life, ...], queue: SubmitQueue, high: int) -> None:
+    def __init__(
+        self, kit: Kit, view: Ballot, members: tuple[Life, ...], queue: SubmitQueue, high: int, patience: Growth
+    ) -> None:
         self.kit = kit
         self.view = view
         self.members = members
@@ -44,7 +47,9 @@ class Operation:
         self.unreliable = UnreliableStreams(kit.me)
         self.others = tuple(life.rank for life in members if life != kit.me)
         ring = tuple(life.rank for life in members if kit.site_of(life) == kit.site)
-        self.ring = Ring(view, ring, kit.me.rank, kit.settings, kit.codec, kit.count) if len(ring) > 1 else None
+        self.ring = None
+        if len(ring) > 1:
+            self.ring = Ring(view, ring, kit.me.rank, kit.settings, kit.codec, kit.count, patience)
         self.mesh = Mesh(view, kit.site, self.others, high, kit.settings) if self.ring is None else None
         self._high = high
         self.behind = False
@@ -65,7 +70,7 @@ class Operation:
         """The view is installed: the lowest of the ring makes the token, everyone sends what waits."""
         if self.ring is not None:
             if self.members[0] != self.kit.me:
-                self.kit.deadlines.set(Deadline.TOKEN_LOST, now_us + self.kit.settings.token_lost_ms * 1_000)
+                self.kit.deadlines.set(Deadline.TOKEN_LOST, now_us + self.ring.lost_after_us(now_us))
                 return []
             return self.on_token(self.ring.first_token(tuple(self.order.logs), self._high), now_us)
         return self.send_waiting(now_us)

@@ -11,6 +11,7 @@ from covey.config import Settings, one_site
 from covey.ids import Life
 from covey.protocol.deadlines import Deadline, DeadlineTable
 from covey.protocol.effects import Send
+from covey.protocol.growth import Growth
 from covey.protocol.links.ring import Ring, Visit
 from covey.protocol.values import Count
 from covey.protocol.wire.codec import Codec
@@ -34,7 +35,8 @@ class Member:
         self.codec = Codec(cluster.name, cluster.digest(), Life(me, 1))
         self.count = Count()
         self.deadlines = DeadlineTable()
-        self.ring = Ring(VIEW, ranks, me, settings, self.codec, self.count)
+        self.patience = Growth(settings.token_lost_growth_max, settings.suspicion_decay_ms * 1_000)
+        self.ring = Ring(VIEW, ranks, me, settings, self.codec, self.count, self.patience)
         self.waiting = 0
         self.numbers: list[int] = []
         self.accepted: list[int] = []

@@ -261,7 +261,7 @@ def test_patience_shrinks_one_step_for_each_quiet_period(listener: Listener) -> 
         listener.suspect_falsely(now)
     waits = []
     for period in range(1, 6):
-        listener.hearing.decay(3 + period * DECAY)
+        listener.hearing.decay([B.rank], 3 + period * DECAY)
         waits.append(listener.patience_us())
     assert waits == [TIMEOUT * growth for growth in (4, 2, 1, 1, 1)]
 
@@ -282,8 +282,19 @@ def test_the_time_given_to_a_slow_link_is_bounded(listener: Listener) -> None:
     assert listener.hearing.heard(last + most + 1) == ()
 
 
+def test_patience_does_not_shrink_while_its_peer_is_away(listener: Listener) -> None:
+    """Otherwise who is held down for long would be suspected as soon as it is back."""
+    listener.hear(0)
+    listener.suspect_falsely(1)
+    for now in range(0, 5 * DECAY, DECAY // 4):
+        listener.hearing.decay([], now)
+    assert listener.patience_us() == 2 * TIMEOUT
+    listener.hearing.decay([B.rank], 6 * DECAY)
+    assert listener.patience_us() == TIMEOUT
+
+
 def test_patience_does_not_shrink_before_its_time(listener: Listener) -> None:
     listener.hear(0)
     listener.suspect_falsely(1)
-    listener.hearing.decay(DECAY)
+    listener.hearing.decay([B.rank], DECAY)
     assert listener.patience_us() == 2 * TIMEOUT

@@ -169,6 +169,18 @@ def test_a_packet_of_a_later_turn_shows_that_the_token_has_arrived() -> None:
     assert member.deadlines.is_set(Deadline.TOKEN_LOST)
 
 
+def test_after_lost_views_the_token_is_given_more_time_but_a_parked_one_is_asked_for_as_soon() -> None:
+    waits = []
+    for losses in (1, 2, 3, 4, 9):
+        member = Member((0, 1, 2), 0, SMALL)
+        for _ in range(losses):
+            member.patience.trouble(0)
+        member.take(member.ring.first_token((0,), 0), b"", 0)
+        waits.append((member.deadlines.at(Deadline.TOKEN_LOST), member.deadlines.at(Deadline.HURRY)))
+    lost_us = SMALL.token_lost_ms * 1_000
+    assert waits == [(growth * lost_us, lost_us // 3) for growth in (1, 2, 4, 8, 8)]
+
+
 def test_whoever_passed_the_token_waits_for_it() -> None:
     member, _ = first_visit(waiting=1)
     assert all(member.deadlines.is_set(deadline) for deadline in TOKEN_DEADLINES)

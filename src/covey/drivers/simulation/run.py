@@ -24,6 +24,8 @@ from .world import World
 
 SETTLED_US = 1_500 * MS
 GIVE_UP_US = 60 * SECOND
+HELD_DOWN_SLACK_US = SECOND
+"""More than the time until the next look around."""
 LAST_LOSS_US = 20 * MS
 """Some of the last words are lost, and no change of view will bring them: they must be asked for."""
 
@@ -121,13 +123,22 @@ def _calm(world: World) -> None:
 
 
 def _settle(world: World, silence_us: int) -> bool:
-    """Let the world run until nothing visible has happened for so long; False if that never comes."""
-    deadline = world.now + GIVE_UP_US
+    """Let the world run until nothing visible has happened for so long; False if that never comes.
+
+    Who came and went is merged late, out of silence: a moment after nobody is held down any more it would have been.
+    """
+    deadline, held_at = world.now + GIVE_UP_US, world.now - HELD_DOWN_SLACK_US
     while world.now < deadline:
         world.run_until(world.now + 100 * MS)
-        if world.now - world.changed_at >= silence_us:
+        if _somebody_is_held_down(world):
+            held_at = world.now
+        if world.now - world.changed_at >= silence_us and world.now - held_at >= HELD_DOWN_SLACK_US:
             return True
     return False
+
+
+def _somebody_is_held_down(world: World) -> bool:
+    return any(node.engine.machine.held_down_us(node.clocks.at(world.now).mono_us) for node in world.living())
 
 
 def _longest_silence(world: World) -> int:

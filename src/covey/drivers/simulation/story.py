@@ -12,6 +12,8 @@ gives the same text with the transcripts as they really are; a test compares the
     crash a · stop a · pause a · resume a
     partition a b | c          nothing passes between the sides
     cut a>b · heal             one direction only; end all cuts
+    flap a>b 500 500 20        cut both ways and mend so often, for so many milliseconds each, while everybody sends ten
+                               messages a second; tells only how many views each daemon had
     lose a>b data 2            lose the next two datagrams of a kind; `*` stands for any daemon or kind
     delay a>b newmemb 300      hold the next datagram of a kind for so many milliseconds
     show a                     where a daemon is, and why
@@ -186,6 +188,31 @@ class Story:
 
     def do_heal(self) -> None:
         self.world.network.heal(self.world.now)
+
+    def do_flap(self, pair: str, down: str, up: str, times: str) -> None:
+        source, to = self._pair(pair)
+        if source is None or to is None:
+            raise StoryError("flap names both daemons: flap a>b 500 500 20")
+        since, network = len(self._rows), self.world.network
+        for _ in range(int(times)):
+            for one, other in ((source, to), (to, source)):
+                network.cut(one, other)
+            self._run_busy(int(down))
+            for one, other in ((source, to), (to, source)):
+                network.mend(self.world.now, one, other)
+            self._run_busy(int(up))
+        views = [row.process.split(":")[0] for row in self._rows[since:] if row.event == "view"]
+        told = ", ".join(f"{daemon.name} {views.count(daemon.name)}" for daemon in self.world.cluster.daemons)
+        self._said.append(f"the link came and went {times} times until {self.world.now // MS} ms; views: {told}")
+        self._told = len(self._rows)
+
+    def _run_busy(self, milliseconds: int) -> None:
+        """Let time pass while every daemon sends."""
+        end = self.world.now + milliseconds * MS
+        while self.world.now < end:
+            for node in self.world.living():
+                self.do_send(self.world.cluster.daemons[node.rank].name, "agreed", "busy")
+            self.world.run_until(min(end, self.world.now + 100 * MS))
 
     def do_lose(self, pair: str, kind: str = "*", count: str = "1") -> None:
         self._rules.append(Rule(*self._pair(pair), kind, int(count), None))

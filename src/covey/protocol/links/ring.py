@@ -21,6 +21,7 @@ from covey.config import Settings
 from covey.ids import INFINITE, Ballot
 from covey.protocol.deadlines import Deadline, DeadlineTable
 from covey.protocol.effects import Send
+from covey.protocol.growth import Growth
 from covey.protocol.values import Count
 from covey.protocol.wire.codec import Codec
 from covey.protocol.wire.frames import Chunk, Data, Floor, Hurry, Parked, Token
@@ -47,7 +48,14 @@ class Visit(msgspec.Struct):
 
 class Ring:
     def __init__(
-        self, view: Ballot, ring: tuple[int, ...], me: int, settings: Settings, codec: Codec, count: Count
+        self,
+        view: Ballot,
+        ring: tuple[int, ...],
+        me: int,
+        settings: Settings,
+        codec: Codec,
+        count: Count,
+        patience: Growth,
     ) -> None:
         self.view = view
         self.me = me
@@ -57,6 +65,7 @@ class Ring:
         self._settings = settings
         self._codec = codec
         self._count = count
+        self._patience = patience  # Membership notes lost views in it; here it is only looked at.
         # Packets: received up to have_to without a gap; the store keeps what others may still ask for.
         self.have_to = 0
         self._store: dict[int, bytes] = {}
@@ -223,16 +232,20 @@ class Ring:
         self._passed = self._codec.encode(passed)
         deadlines.set(Deadline.TOKEN_RESEND, now_us + self._settings.token_resend_ms * 1_000)
         self._passed_us = now_us
-        deadlines.set(Deadline.TOKEN_LOST, now_us + self._lost_after_us())
-        # Whoever missed that the token was parked asks for it in time.
-        deadlines.set(Deadline.HURRY, now_us + self._lost_after_us() // 3)
+        deadlines.set(Deadline.TOKEN_LOST, now_us + self.lost_after_us(now_us))
+        # Whoever missed that the token was parked asks for it in time, however patient the ring has become.
+        deadlines.set(Deadline.HURRY, now_us + self._usual_us(1) // 3)
         after = min(len(packets), self._settings.ring_packets_after_token)
         before = len(packets) - after
         return [*packets[:before], Send((self._successor,), self._passed), *packets[before:]]
 
-    def _lost_after_us(self) -> int:
+    def lost_after_us(self, now_us: int) -> int:
+        """How long we wait for the token: longer after views that were lost one soon after the other."""
+        return self._usual_us(self._patience.at(now_us))
+
+    def _usual_us(self, growth: int) -> int:
         """At least the configured time; more where rotations take long; at most four times it."""
-        base = self._settings.token_lost_ms * 1_000
+        base = self._settings.token_lost_ms * 1_000 * growth
         return min(max(base, 8 * self._rotation_us), 4 * base)
 
     def _park(self, token: Token) -> list[Send]:
@@ -266,7 +279,7 @@ class Ring:
         if self.holding is not None:
             return []
         deadlines.set(Deadline.HURRY, now_us + self._settings.hurry_ms * 1_000)
-        deadlines.set_if_clear(Deadline.TOKEN_LOST, now_us + self._lost_after_us())
+        deadlines.set_if_clear(Deadline.TOKEN_LOST, now_us + self.lost_after_us(now_us))
         return [self._send(self._others, Hurry(self.view))]
 
     def snapshot(self) -> dict[str, object]:

@@ -15,7 +15,7 @@ heard; H3 patience, and the timeout of each peer, stay within their bounds.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -211,10 +211,12 @@ class Hearing:
             wanted *= patience.growth
         peer.timeout_us = min(wanted, base * self.settings.peer_timeout_growth_max)
 
-    def decay(self, now_us: int) -> None:
-        """Patience shrinks again, one step for each quiet period."""
+    def decay(self, together: Collection[int], now_us: int) -> None:
+        """Patience shrinks again, one step for each quiet period together: who is away cannot be suspected falsely."""
         for rank, patience in self._patience.items():
-            if patience.growth > 1 and now_us - patience.grown_us >= self.settings.suspicion_decay_ms * 1_000:
+            if rank not in together:
+                patience.grown_us = now_us
+            elif patience.growth > 1 and now_us - patience.grown_us >= self.settings.suspicion_decay_ms * 1_000:
                 patience.growth //= 2
                 patience.grown_us = now_us
                 if rank in self.peers:

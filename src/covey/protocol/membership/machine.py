@@ -23,6 +23,7 @@ from covey.protocol.kit import Kit
 from covey.protocol.states import TRANSITIONS, Reason, State
 from covey.protocol.wire.frames import Alive, Frame, Join, NewMemb, Refuse
 
+from .damping import Damping
 from .gathering import STATES, free_clique, to_propose
 from .hearing import Hearing, News
 from .jitter import Jitter
@@ -62,6 +63,7 @@ class Machine:
     def __init__(self, kit: Kit, counter: int, seed: int) -> None:
         self.kit = kit
         self.hearing = Hearing(kit.me, kit.settings)
+        self.damping = Damping(kit.settings)
         self.state = State.SEG
         self.reason = Reason.STARTED
         self.active = False
@@ -103,6 +105,7 @@ class Machine:
     def installed(self, now_us: int) -> list[Effect]:
         """The attempt has become the view."""
         assert self.attempt is not None
+        self.damping.view_ended(self.members, self.attempt.members, self.change_reason, now_us)
         self.view, self.members = self.attempt
         self.attempt = None
         self._moved_on.clear()
@@ -218,7 +221,7 @@ class Machine:
         return [Notice(f"{self.kit.name(sender.rank)} stays outside: {FAR_AHEAD}")]
 
     def strangers(self, now_us: int) -> list[str]:
-        """Who is there but not in our view, and why it cannot be merged."""
+        """Who is there but not in our view, and why it cannot be merged, or not yet."""
         told = [f"{self.kit.name(life.rank)}: {FAR_AHEAD}" for life in sorted(self._far_ahead.values())]
         ranks = {life.rank for life in self.members}
         for rank, peer in sorted(self.hearing.peers.items()):
@@ -226,6 +229,9 @@ class Machine:
             if rank not in ranks and self.hearing.two_way(rank, now_us) and self.active and apart:
                 names = " ".join(self.kit.name(one) for one in apart)
                 told.append(f"{self.kit.name(rank)}: it is not connected both ways with {names}")
+        for rank in self._kept_waiting(now_us):
+            seconds = -(-self.damping.held_down_us(self.hearing.peers[rank].life, now_us) // 1_000_000)
+            told.append(f"{self.kit.name(rank)}: it came and went; merged again in {seconds} s")
         return told
 
     def _hasten(self, now_us: int) -> None:
@@ -348,7 +354,7 @@ class Machine:
     # --- deadlines
 
     def on_alive_deadline(self, now_us: int) -> list[Effect]:
-        self.hearing.decay(now_us)
+        self.hearing.decay([life.rank for life in self.members], now_us)
         return self._say_alive(now_us) + self._look_around(now_us)
 
     def _look_around(self, now_us: int) -> list[Effect]:
@@ -362,6 +368,7 @@ class Machine:
     def _maybe_merge(self, now_us: int) -> list[Effect]:
         """The lowest of a working view gathers as soon as somebody can be merged."""
         if self.state is State.OP and self.members[0] == self.kit.me and self._may_merge(now_us):
+            self._excluded = self._held_down(now_us)
             return self._enter(Reason.STRANGERS, "", now_us)
         return []
 
@@ -385,7 +392,29 @@ class Machine:
             return False
         if not self._has_strangers(now_us):
             return False
-        return len(to_propose(self.hearing, self.members, (), now_us)) > len(self.members)
+        return len(to_propose(self.hearing, self.members, self._held_down(now_us), now_us)) > len(self.members)
+
+    def _held_down(self, now_us: int) -> tuple[int, ...]:
+        """Strangers whom we would gather, but who came and went: not yet. Lower ones gather us, when they think fit."""
+        ranks = {life.rank for life in self.members}
+        return tuple(
+            rank
+            for rank, peer in sorted(self.hearing.peers.items())
+            if rank > self.kit.me.rank and rank not in ranks and self.damping.held_down_us(peer.life, now_us)
+        )
+
+    def held_down_us(self, now_us: int) -> int:
+        """How long until nobody around is kept waiting to be merged with us."""
+        lives = [self.hearing.peers[rank].life for rank in self._kept_waiting(now_us)]
+        return max((self.damping.held_down_us(life, now_us) for life in lives), default=0)
+
+    def _kept_waiting(self, now_us: int) -> list[int]:
+        """Those held down who are there: but for that, we would gather them, the lowest of a working view."""
+        if not self.active or self.members[0] != self.kit.me:
+            return []
+        peers, me = self.hearing.peers, self.kit.me
+        held = [rank for rank in self._held_down(now_us) if self.hearing.two_way(rank, now_us)]
+        return [rank for rank in held if all(life > me for life in peers[rank].alive.members)]
 
     def _has_strangers(self, now_us: int) -> bool:
         """Cheap, and necessary for a merge: somebody is two-way with us who is no member."""
@@ -486,3 +515,4 @@ class Machine:
         assert self.active or not any(map(self.kit.deadlines.is_set, WORKING)), "P6"
         if full:
             self.hearing.check()
+            self.damping.check()
