@@ -498,11 +498,11 @@ class Engine:
         reason = self.machine.change_reason
         cause = self._cause(plan.movers, members, reason)
         who = "" if previous is None else self._who(old.members, plan.movers, members)
-        self._queue = SubmitQueue(
-            me, self.kit.site, settings.submit_queue_bytes, settings.bundle_bytes, settings.session_send_bytes
-        )
+        detail = who or self.machine.change_detail
+        effects.append(Installed(previous, view, members, plan.movers, cause, reason, detail, change.joined))
+        self._tables.clear()
         patience = self.machine.damping.token
-        self.operation = Operation(self.kit, self.machine.view, self.machine.members, self._queue, 0, patience)
+        self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high, patience)
         self.change, self._first = None, False
         effects += self.machine.installed(now_us)
         return effects + self.operation.start(now_us)

@@ -1,39 +1,65 @@
-"""Programs in the simulation: they connect, join, leave, send, stall, crash and come back, all from one generator."""
+"""Programs in the simulation: they connect, join, leave, send, stall, crash and come back, all from one generator.
+
+In:        the style of the seed, what a storm demands.
+Out:       requests to the library, whose bytes travel by streams; rows of level C.
+Not here:  what all programs do at once (storms.py), how they are called (style.py).
+"""
 
 from __future__ import annotations
 
 from random import Random
+from typing import NamedTuple
 
-from covey.client.events import Disconnected, Event
+from covey.client.events import Disconnected, Event, Failure
 from covey.client.recording import RecordingProtocol
 from covey.protocol.values import Payload, Service
-from covey.protocol.wire.session import Policy
 from covey.trace.client import ClientRecorder
 from covey.trace.daemon import Sink
 
+from .fairness import Fairness
 from .streams import Stream, Streams
+from .style import Style
 from .world import Script, World
 
 MS = 1_000
-GROUPS = ("red", "green", "blue", "black")
 _SIZES = (0, 20, 100, 400, 2_000)
 _LARGE = 20_000
-POLICIES: tuple[Policy, ...] = ("disconnect", "block")
+_LARGEST = 23_900
+"""Bytes of a message that every simulated daemon still takes."""
+
+
+class Stage(NamedTuple):
+    """What all programs of a run share."""
+
+    world: World
+    streams: Streams
+    style: Style
+    fairness: Fairness
+    run: str
+    sink: Sink
 
 
 class Seat:
     """One session of a program, as its stream sees it. What comes late for an old one concerns no other."""
 
-    def __init__(self, world: World, streams: Streams, protocol: RecordingProtocol) -> None:
-        self._world = world
-        self._streams = streams
+    def __init__(self, stage: Stage, recorder: ClientRecorder, protocol: RecordingProtocol) -> None:
+        self._world = stage.world
+        self._streams = stage.streams
+        self._fairness = stage.fairness
+        self._recorder = recorder
         self.protocol = protocol
         self.stream: Stream | None = None
+        self._read_bytes = 0
         self.is_reading = True
         self.is_over = False
 
     def take(self, room: int) -> list[Payload]:
         return self.protocol.take(room)
+
+    def was_read(self, size: int) -> None:
+        self._read_bytes += size
+        if self.stream is not None and self.protocol.process is not None:
+            self._fairness.was_read(self.stream.node.life, self.protocol.process, self._read_bytes - size)
 
     def arrived(self, data: bytes) -> None:
         if self.is_over:
@@ -45,6 +71,7 @@ class Seat:
         if not self.is_over:
             self._see(self.protocol.lost(reason))
         self.is_over = True
+        self.says_no_more()
 
     def write(self) -> None:
         if self.stream is not None:
@@ -55,30 +82,51 @@ class Seat:
         if self.stream is not None:
             self._streams.read(self.stream)
 
+    def handed(self, seq: int) -> None:
+        """The library has this message, reliable or stronger."""
+        if self.stream is not None and self.protocol.process is not None:
+            under_way = self._read_bytes + self.stream.up_bytes + self.protocol.waiting_bytes
+            self._fairness.handed(self.stream.node.life, self.stream.connection, self.protocol.process, seq, under_way)
+
+    def says_no_more(self) -> None:
+        if self.stream is not None and self.protocol.process is not None:
+            self._fairness.over(self.stream.node.life, self.protocol.process)
+
     def vanish(self) -> None:
         self.is_over = True
+        self.says_no_more()
         if self.stream is not None:
             self._streams.drop(self.stream)
 
     def _see(self, events: list[Event]) -> None:
         self._world.changed_at = self._world.now
+        for event in events:
+            if isinstance(event, Failure):
+                self._see_failure(event)
         self.is_over = any(isinstance(event, Disconnected) for event in events)
+        if self.is_over:
+            self.says_no_more()
+
+    def _see_failure(self, failure: Failure) -> None:
+        """A request without effect: the trace says so, since nobody may wait for it any more."""
+        asked, _, what = failure.asked.partition(" ")
+        if asked in ("join", "leave"):
+            self._recorder.event(asked, self._world.time_ns, group=what, cause=failure.reason)
+        elif asked == "send" and self.stream is not None and self.protocol.process is not None:
+            self._fairness.answered(self.stream.node.life, self.protocol.process, int(what))
 
 
 class Program:
     """One program: a name, at most one session at a time, and what it does with it."""
 
-    def __init__(
-        self, world: World, streams: Streams, random: Random, name: str, pause_ms: float, run: str, sink: Sink
-    ) -> None:
-        self._world = world
+    def __init__(self, stage: Stage, random: Random, name: str, pause_ms: float) -> None:
+        self._stage = stage
+        self._world = stage.world
+        self._style = stage.style
         self._pause_ms = pause_ms
-        self._streams = streams
         self._random = random
         self._name = name
-        self._run = run
-        self._sink = sink
-        self._recorder = ClientRecorder(run, sink)
+        self._recorder = ClientRecorder(stage.run, stage.sink)
         self._seat: Seat | None = None
         self.running = True
 
@@ -108,20 +156,20 @@ class Program:
             self._seat.write()
 
     def _connect(self) -> None:
-        self._recorder = ClientRecorder(self._run, self._sink)
+        self._recorder = ClientRecorder(self._stage.run, self._stage.sink)
         protocol = RecordingProtocol(
             self._name,
             self._recorder,
-            self._random.randrange(3),
-            self._random.choice(POLICIES),
+            *self._style.session_options(self._random),
             lambda: (self._world.time_ns, None),
         )
-        seat = Seat(self._world, self._streams, protocol)
-        seat.stream = self._streams.connect(self._random.randrange(len(self._world.cluster.daemons)), seat)
+        seat = Seat(self._stage, self._recorder, protocol)
+        rank = self._style.daemon(self._random, len(self._world.cluster.daemons))
+        seat.stream = self._stage.streams.connect(rank, seat)
         self._seat = seat if seat.stream is not None else None
 
     def _join(self) -> None:
-        protocol, group = self._open(), self._random.choice(GROUPS)
+        protocol, group = self._open(), self._random.choice(self._style.groups)
         if group not in protocol.groups:
             protocol.join(group)
 
@@ -131,16 +179,21 @@ class Program:
             protocol.leave(self._random.choice(protocol.groups))
 
     def send(self, services: tuple[Service, ...] = tuple(Service)) -> None:
-        protocol, random = self._open(), self._random
-        to = random.sample(GROUPS, random.choice((1, 1, 1, 2, 3)))
+        random = self._random
+        to = self._style.destinations(random)
         if random.random() < 0.05:
-            to = [f"p{random.randrange(8)}@{random.choice(self._world.cluster.daemons).name}"]
+            to = [self._style.address(random, tuple(daemon.name for daemon in self._world.cluster.daemons))]
         service = random.choice(services)
         size = _LARGE if random.random() < 0.02 and service is not Service.UNRELIABLE else random.choice(_SIZES)
         if service is Service.UNRELIABLE:
             size = min(size, 200)
         for _ in range(random.choice((1, 1, 1, 5))):
-            protocol.send(to, random.randbytes(size), service, self_discard=random.random() < 0.1)
+            self._say(to, random.randbytes(size), service, random.random() < 0.1)
+
+    def _say(self, to: list[str], payload: bytes, service: Service, self_discard: bool = False) -> None:
+        seq = self._open().send(to, payload, service, self_discard=self_discard)
+        if service is not Service.UNRELIABLE and self._seat is not None:
+            self._seat.handed(seq)
 
     def _stall(self) -> None:
         """Stop reading for a while."""
@@ -152,11 +205,67 @@ class Program:
 
     def _bye(self) -> None:
         self._open().bye()
+        if self._seat is not None:
+            self._seat.says_no_more()
 
     def _crash(self) -> None:
         self._recorder.event("crash", self._world.time_ns, cause="killed")
         if self._seat is not None:
             self._seat.vanish()
+
+    # --- what it does with all others, if it can
+
+    def come(self) -> None:
+        if self.running and (self._seat is None or self._seat.is_over):
+            self._connect()
+            self._write()
+
+    def join(self, *groups: str) -> None:
+        if self.running and self.is_connected:
+            for group in groups:
+                if group not in self._open().views and group not in self._open().groups:
+                    self._open().join(group)
+            self._write()
+
+    def leave(self, *groups: str) -> None:
+        """These groups, or all."""
+        if self.running and self.is_connected:
+            for group in groups or self._open().groups:
+                if group in self._open().groups:
+                    self._open().leave(group)
+            self._write()
+
+    def bye(self) -> None:
+        if self.running and self.is_connected:
+            self._bye()
+            self._write()
+
+    def crash(self) -> None:
+        if self.running and self.is_connected:
+            self._crash()
+
+    def send_small(self, count: int) -> int:
+        """Many small messages, each in a bundle of its own; how many."""
+        if not self.running or not self.is_connected:
+            return 0
+        random = self._style.random
+        to = [random.choice(self._style.groups[:4])]
+        for number in range(count):  # What goes the same way as the one before would travel with it.
+            self._say(to, random.randbytes(60), Service.AGREED if number % 2 else Service.FIFO)
+        self._write()
+        return count
+
+    def send_large(self) -> int:
+        if not self.running or not self.is_connected:
+            return 0
+        random = self._style.random
+        self._say([random.choice(self._style.groups[:4])], random.randbytes(_LARGEST), random.choice(list(Service)[1:]))
+        self._write()
+        return 1
+
+    def _write(self) -> None:
+        if self._seat is not None:
+            self._seat.write()
 
     # --- the end of the run
 

@@ -8,6 +8,12 @@ from random import Random
 
 import msgspec
 
+from covey.config import DATAGRAM_BYTES_MAX
+from covey.protocol.values import Count
+
+NEAR_THE_LIMIT = 60_000
+"""Bytes of a datagram that is nearly as large as there are any."""
+
 Arrive = Callable[[int, int, bytes], None]
 """At this time, at this rank, these bytes."""
 
@@ -34,6 +40,7 @@ class Network:
     options: NetworkOptions
     random: Random
     arrive: Arrive
+    count: Count
     cuts: set[tuple[int, int]] = field(default_factory=set)
     _busy_until: dict[int, int] = field(default_factory=dict)
     _held: dict[tuple[int, int], list[bytes]] = field(default_factory=dict)
@@ -46,6 +53,8 @@ class Network:
         if reliable:
             self.arrive(now + self.delay(), to, data)
             return
+        if len(data) > NEAR_THE_LIMIT and self._exceeds(len(data)):
+            return
         options, random = self.options, self.random
         if options.loss and random.random() < options.loss:
             return
@@ -57,6 +66,12 @@ class Network:
             self.arrive(start + self.delay() * 3, to, data)
         if options.late and random.random() < options.late:
             self.arrive(start + random.randrange(50_000, 900_000), to, data)
+
+    def _exceeds(self, size: int) -> bool:
+        """No network carries a datagram above the limit: who sends it learns nothing that a loss would not tell."""
+        too_large = size > DATAGRAM_BYTES_MAX
+        self.count.add("datagram too large" if too_large else "datagram near the limit")
+        return too_large
 
     def cut(self, source: int, to: int) -> None:
         self.cuts.add((source, to))

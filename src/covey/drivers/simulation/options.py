@@ -33,6 +33,9 @@ FAULT_KINDS = (
 )
 
 
+_BUSY = 16
+"""Programs, where they are asked for, that may all be busy: more share what so many would do."""
+
 _LARGEST = 24_000
 """Bytes of the largest message where bounds are narrow: a little more than any program sends."""
 
@@ -89,14 +92,14 @@ def draw(seed: int, asked: Asked, random: Random) -> Options:
     return Options(
         seed=seed,
         cluster=cluster,
-        settings=_bounds(seed, _settings(cluster, far, random)),
+        settings=_limits(seed, _bounds(seed, _large_packets(seed, far, _settings(cluster, far, random)))),
         network=_network(kinds, far, random),
         kinds=kinds,
         seconds=asked.seconds if asked.seconds is not None else random.uniform(5.0, 8.0) * min(1.0, 4.0 / weight),
         rate_per_second=random.choice((6.0, 12.0, 20.0)) * room * (0.4 if shared else 1.0),
         final=random.choice(("whole", "whole", "whole", "split", "one_way")),
         clients=clients,
-        pause_ms=60.0 / room if shared else 60.0,
+        pause_ms=60.0 / room if shared else 60.0 * max(1.0, clients / _BUSY),
         portions=_portions(seed),
     )
 
@@ -123,6 +126,16 @@ def _settings(cluster: Cluster, far: bool, random: Random) -> Settings:
         ring_packets_after_token=random.choice((1, 6)),
         recovery_batch_bundles=random.choice((2, 64)),
     )
+
+
+def _large_packets(seed: int, far: bool, settings: Settings) -> Settings:
+    """In some seeds packets are as large as on one machine, where the limit of a datagram is near.
+
+    They are drawn by a generator of their own: the other seeds stay what they were.
+    """
+    if far or Random(f"covey {seed} packets").random() < 0.8:
+        return settings
+    return msgspec.structs.replace(settings, packet_bytes=65_000, bundle_bytes=64_500)
 
 
 def _bounds(seed: int, settings: Settings) -> Settings:
@@ -161,6 +174,19 @@ def _portions(seed: int) -> Portions:
         behind_bytes=random.choice((2_000, 100_000)),
         late=random.choice((0, 1)),
         behind_late=random.choice((5, 50)),
+    )
+
+
+def _limits(seed: int, settings: Settings) -> Settings:
+    """What clients may ask of a daemon in all, by a generator of its own; small where bounds are narrow."""
+    random = Random(f"covey {seed} limits")
+    small = max(150_000, settings.session_receive_bytes + 1)
+    narrow = settings.message_bytes_max == _LARGEST and random.random() < 0.5
+    return msgspec.structs.replace(
+        settings,
+        block_percent=random.choice((0, 25, 25, 100)),
+        clients_bytes_max=small if narrow else 0,
+        memberships_max=random.choice((40, 400)) if random.random() < 0.1 else settings.memberships_max,
     )
 
 

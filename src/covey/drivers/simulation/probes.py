@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from covey.protocol.values import Kind
+
+from .fairness import WAITED
 from .faults import ONE_WAY
+from .reactions import HUNDREDS_OF_GROUPS, LONG_NAMES, STORMS, THOUSAND_GROUPS
 from .run import Result
 
 
@@ -40,6 +44,14 @@ PROBES = (
     Probe("name came back", 0.10, "a session under the name of an earlier one", True),
     Probe("several groups across a merge", 0.10, "a message to several groups after the signal of a merge", True),
     Probe("message begun again", 0.10, "a large message cut by the end of a view, stamped again in the next", True),
+    Probe(LONG_NAMES, 0.07, "a bundle whose names alone are larger than a packet"),
+    Probe("datagram near the limit", 0.03, "a datagram of more than 60,000 bytes, and not too large"),
+    Probe(WAITED, 0.07, "a large message that small ones of others have passed", True),
+    Probe(STORMS[Kind.JOIN], 0.10, "ten sessions of a daemon join at once", True),
+    Probe(STORMS[Kind.LEAVE], 0.05, "ten sessions of a daemon leave a group at once", True),
+    Probe(STORMS[Kind.DISCONNECT], 0.10, "ten sessions of a daemon are gone at once", True),
+    Probe(HUNDREDS_OF_GROUPS, 0.06, "a daemon whose sessions have joined two hundred groups", True),
+    Probe(THOUSAND_GROUPS, 0.02, "a daemon whose sessions have joined a thousand groups", True),
 )
 
 

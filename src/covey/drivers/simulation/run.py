@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,10 +16,14 @@ from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
 from .checkers import Verdict, check
-from .clients import Program
+from .clients import Program, Stage
+from .fairness import Fairness
 from .faults import MS, SECOND, Faults
 from .options import Asked, Options, draw
+from .reactions import Reactions
+from .storms import Storms
 from .streams import Streams
+from .style import Style
 from .workload import Workload
 from .world import World
 
@@ -46,15 +51,25 @@ def run_seed(seed: int, asked: Asked | None = None, trace: Path | None = None, i
     """Run one seed. With `trace` the rows go to disk, and what is checked is read back from there."""
     if trace is None:
         rows: list[Row] = []
-        world, options, reactions = play(seed, asked or Asked(), rows.append, invariants)
+        played = play(seed, asked or Asked(), rows.append, invariants)
     else:
         with SegmentWriter(trace, f"seed-{seed}") as writer:
-            world, options, reactions = play(seed, asked or Asked(), writer.append, invariants)
+            played = play(seed, asked or Asked(), writer.append, invariants)
         rows = read_whole(trace)
-    return Result(seed, options, len(rows), check(rows), world.count, reactions, world.now / SECOND)
+    verdicts, world = [*check(rows), played.fairness], played.world
+    return Result(seed, played.options, len(rows), verdicts, world.count, played.reactions, world.now / SECOND)
 
 
-def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, Options, set[str]]:
+class Played(NamedTuple):
+    """A run that is over, before its trace is judged."""
+
+    world: World
+    options: Options
+    reactions: set[str]
+    fairness: Verdict
+
+
+def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
     random = Random(f"covey {seed}")
     options = draw(seed, asked, random)
     world = World(options.cluster, options.settings, options.network, random, f"seed-{seed}", sink)
@@ -62,7 +77,8 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     world.check_invariants = invariants
     world.ports_refuse = "refused" in options.kinds
     world.portions = options.portions
-    workload = Workload(world, random, options.rate_per_second)
+    style = Style(seed, options.clients, options.settings)
+    workload = Workload(world, random, options.rate_per_second, style)
     faults = Faults(world, random, options.kinds, workload)
     for rank in range(len(options.cluster.daemons)):
         world.at(random.randrange(200 * MS), partial(faults.start, rank))
@@ -70,19 +86,22 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
     if random.random() < 0.2:
         flooded = random.randrange(len(options.cluster.daemons))
         world.at(int(random.uniform(0.1, options.seconds) * SECOND), partial(workload.flood, flooded))
-    programs = _programs(world, random, options, sink)
+    seen, fairness = Reactions(world), Fairness(world, f"seed-{seed}")
+    programs, extras = _programs(Stage(world, Streams(world, random), style, fairness, f"seed-{seed}", sink), options)
+    for storm in Storms(world, style, programs, extras).scripts(options.seconds):
+        world.play(storm)
     world.play(faults.split_and_merge(int(random.uniform(0.5, 2.0) * SECOND)))
     world.play(faults.trouble())
     world.play(faults.one_way_for_a_while(int(random.uniform(0.5, 4.0) * SECOND)))
     world.run_until(int(options.seconds * SECOND))
     workload.running = False
-    for program in programs:
+    for program in programs + extras:
         program.running = False
     while not {"partition", "merge"} <= faults.reactions and world.now < 40 * SECOND:
         world.run_until(world.now + 100 * MS)
     faults.finish(options.final)
     _calm(world)
-    for program in programs:
+    for program in programs + extras:
         program.read_again()
     _settle(world, SETTLED_US)
     options.network.loss = 0.05 if "loss" in options.kinds else 0.0
@@ -97,21 +116,21 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> tuple[World, 
             # stamped: without an `end` row S15 names it.
             if not node.engine.snapshot(0)["waiting_bytes"] and not node.owed:
                 node.recorder.event("end", world.time_ns)
-        for program in programs:
+        for program in programs + extras:
             program.end()
     world.close()
-    return world, options, faults.reactions
+    return Played(world, options, faults.reactions | seen.seen | fairness.reactions, fairness.verdict())
 
 
-def _programs(world: World, random: Random, options: Options, sink: Sink) -> list[Program]:
-    if not options.clients:
-        return []
-    streams, run = Streams(world, random), f"seed-{options.seed}"
-    names = [f"p{number}" for number in range(options.clients)]
-    programs = [Program(world, streams, random, name, options.pause_ms, run, sink) for name in names]
+def _programs(stage: Stage, options: Options) -> tuple[list[Program], list[Program]]:
+    """Those that act by themselves, and those that wait for a storm."""
+    style, world = stage.style, stage.world
+    names = style.names[: options.clients]
+    programs = [Program(stage, world.random, name, options.pause_ms) for name in names]
+    extras = [Program(stage, style.random, name, options.pause_ms) for name in style.extra_names()]
     for program in programs:
         world.play(program.script())
-    return programs
+    return programs, extras
 
 
 def _calm(world: World) -> None:

@@ -7,6 +7,7 @@ Not here:  what clients do (clients.py).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -24,6 +25,9 @@ ROOM = 20_000
 """Bytes under way in one direction; more waits with whoever wants to write it."""
 
 
+PIECES_READ = 5
+"""Pieces of what a client wrote that its daemon reads at once."""
+
 PAUSED_US = 10_000
 """How often a paused daemon's streams are looked at."""
 
@@ -36,6 +40,7 @@ class End(Protocol):
     @property
     def is_reading(self) -> bool: ...
     def take(self, room: int) -> list[Payload]: ...
+    def was_read(self, size: int) -> None: ...
     def arrived(self, data: bytes) -> None: ...
     def broke(self, reason: str) -> None: ...
 
@@ -48,8 +53,9 @@ class Stream:
     daemon_reads: bool = True
     closing: bool = False
     over: bool = False
-    up: list[bytes] = field(default_factory=list)
+    up: deque[bytes] = field(default_factory=deque)
     """Written by the client, and not read by the daemon yet."""
+    up_bytes: int = 0
     up_at: int = 0
     down_at: int = 0
     pulling: bool = False
@@ -59,9 +65,9 @@ class Streams:
     def __init__(self, world: World, random: Random) -> None:
         self._world = world
         self._random = random
-        self._streams: dict[tuple[Life, int], Stream] = {}
+        self._streams: dict[Life, dict[int, Stream]] = {}
         self._numbers = 0
-        world.on_client_effect = self._on_effect
+        world.observers.append(self._on_effect)
         world.on_end = self._on_daemon_end
 
     # --- for clients
@@ -73,16 +79,17 @@ class Streams:
             return None
         self._numbers += 1
         stream = Stream(node, self._numbers, client)
-        self._streams[id_of(stream)] = stream
+        self._streams.setdefault(node.life, {})[stream.connection] = stream
         self._world.give_to(node, ClientConnected(stream.connection))
         return stream
 
     def write(self, stream: Stream) -> None:
         """The client has something to say."""
-        room = ROOM - sum(map(len, stream.up))
+        room = ROOM - stream.up_bytes
         if stream.over or room <= 0:
             return
         data = b"".join(stream.client.take(room))
+        stream.up_bytes += len(data)
         while data:
             size = self._random.choice((1, 7, 100, 3_000, len(data)))
             stream.up.append(data[:size])
@@ -94,7 +101,7 @@ class Streams:
         if stream.over:
             return
         stream.over = True
-        self._streams.pop(id_of(stream), None)
+        self._forget(stream)
         self._later(self._delay(), lambda: self._tell_gone(stream))
 
     def read(self, stream: Stream) -> None:
@@ -112,7 +119,9 @@ class Streams:
     def _arrive_up(self, stream: Stream) -> None:
         if stream.over or not stream.daemon_reads or not stream.up:
             return
-        data, stream.up = b"".join(stream.up[:5]), stream.up[5:]
+        data = b"".join(stream.up.popleft() for _ in range(min(PIECES_READ, len(stream.up))))
+        stream.up_bytes -= len(data)
+        stream.client.was_read(len(data))
         self._world.give_to(stream.node, ClientBytes(stream.connection, data))
         self._move_up(stream)
         self.write(stream)
@@ -125,7 +134,7 @@ class Streams:
     def _on_effect(self, node: Node, effect: Effect) -> None:
         if not isinstance(effect, ClientReady | ClientReading | ClientClosed):
             return
-        stream = self._streams.get((node.life, effect.connection))
+        stream = self._streams.get(node.life, {}).get(effect.connection)
         if stream is None:
             return
         if isinstance(effect, ClientReading):
@@ -166,7 +175,7 @@ class Streams:
 
     def _on_daemon_end(self, node: Node, orderly: bool) -> None:
         """A dead daemon's streams break, with what was under way; one that stops writes its last words."""
-        for stream in [stream for stream in self._streams.values() if stream.node is node]:
+        for stream in list(self._streams.get(node.life, {}).values()):
             if orderly and stream.client.is_reading and not stream.pulling:
                 stream.client.arrived(b"".join(node.engine.pull(stream.connection, EVERYTHING)))
             self._finish(stream, "the daemon is gone")
@@ -175,15 +184,14 @@ class Streams:
         if stream.over:
             return
         stream.over = True
-        self._streams.pop(id_of(stream), None)
+        self._forget(stream)
         stream.client.broke(reason)
+
+    def _forget(self, stream: Stream) -> None:
+        self._streams.get(stream.node.life, {}).pop(stream.connection, None)
 
     def _delay(self) -> int:
         return 20 + int(self._random.expovariate(1.0) * 150)
 
     def _later(self, delay: int, action: Callable[[], None]) -> None:
         self._world.at(self._world.now + delay, action)
-
-
-def id_of(stream: Stream) -> tuple[Life, int]:
-    return stream.node.life, stream.connection

@@ -7,6 +7,7 @@ from random import Random
 from covey.protocol.inputs import Submit
 from covey.protocol.values import Service
 
+from .style import Style
 from .world import Script, World
 
 SESSIONS = 3
@@ -16,9 +17,10 @@ _LARGE = 20_000
 
 
 class Workload:
-    def __init__(self, world: World, random: Random, rate_per_second: float) -> None:
+    def __init__(self, world: World, random: Random, rate_per_second: float, style: Style) -> None:
         self._world = world
         self._random = random
+        self._style = style
         self._mean_us = 1_000_000 / rate_per_second
         self._next_seq: dict[tuple[str, int], int] = {}
         self.running = True
@@ -50,7 +52,10 @@ class Workload:
         self._next_seq[key] = seq + count
         if service is not Service.UNRELIABLE:
             node.owed.add((session, seq))
-        self._world.give(rank, Submit(session, seq, service, self._random.randbytes(size), count))
+        payload = self._random.randbytes(size)
+        if larger := self._style.submitted_bytes(service, size):
+            payload = self._style.random.randbytes(larger)
+        self._world.give(rank, Submit(session, seq, service, payload, count, self._style.submitted_to()))
 
     def one_of_each(self) -> None:
         """At the end: everybody can still send everything."""

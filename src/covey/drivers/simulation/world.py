@@ -38,12 +38,14 @@ class World:
         self.settings = settings
         self.random = random
         self.now = 0
-        self.network = Network(options, random, self._arrive)
+        self.count = Count()
+        self.network = Network(options, random, self._arrive, self.count)
         self.send = self.network.send
         self.nodes: dict[int, Node] = {}
-        self.count = Count()
         self.watchers: list[Watch] = []
-        self.on_client_effect: Watch = lambda _node, _effect: None
+        """They see membership change."""
+        self.observers: list[Watch] = []
+        """They see all that daemons do, but for what they send to one another."""
         self.on_end: Callable[[Node, bool], None] = lambda _node, _orderly: None
         self.repeated_by: str | None = None  # The command that plays this run again, for who reads its trace.
         self.check_invariants = True
@@ -214,7 +216,8 @@ class World:
         if isinstance(effect, Stamped):
             node.owed.discard((effect.bundle.session, effect.bundle.session_seq))
         self.changed_at = self.now
-        self.on_client_effect(node, effect)
+        for observe in self.observers:
+            observe(node, effect)
         if isinstance(effect, Stopped):
             self._end(node, orderly=True)
         if isinstance(effect, Entered) and effect.state in (State.STATETRANS, State.EVS):

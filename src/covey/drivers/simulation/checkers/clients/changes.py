@@ -90,8 +90,16 @@ def changed_by(stay: GroupStay) -> frozenset[str]:
 
 
 def _last_requests(life: ClientLife) -> dict[str, str]:
-    rows = (row for row in life.rows if row.event in REQUESTED and not was_refused(row))
-    return {row.group or "": row.event for row in rows}
+    """What was asked last of each group, and not refused: a row with a cause takes its request back."""
+    last: dict[str, str] = {}
+    for row in life.rows:
+        if row.event not in REQUESTED:
+            continue
+        if not was_refused(row):
+            last[row.group or ""] = row.event
+        elif last.get(row.group or "") == row.event:
+            del last[row.group or ""]
+    return last
 
 
 def _is_member(life: ClientLife, group: str) -> bool:

@@ -1,0 +1,64 @@
+"""What the daemons of a run were made to do with many names, many groups and many programs at once: for the probes.
+
+In:        what daemons stamp.
+Out:       names of reactions.
+Not here:  what the membership of daemons did (faults.py), who waited for whom (fairness.py).
+"""
+
+from __future__ import annotations
+
+from covey.ids import Life
+from covey.protocol.effects import Effect, Stamped
+from covey.protocol.values import Kind
+from covey.protocol.wire.group_names import groups_bytes
+
+from .node import Node
+from .world import World
+
+LONG_NAMES = "names longer than a packet"
+HUNDREDS_OF_GROUPS = "hundreds of groups"
+THOUSAND_GROUPS = "thousand groups"
+STORMS = {Kind.JOIN: "storm of joins", Kind.LEAVE: "storm of leaves", Kind.DISCONNECT: "storm of departures"}
+
+_STORM = 10
+"""So many of a kind at one daemon within `_STORM_US` are a storm."""
+_STORM_US = 100_000
+
+
+class Reactions:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._packet_bytes = world.settings.packet_bytes
+        self._recent: dict[tuple[Life, Kind], list[tuple[int, int]]] = {}
+        self._joins: dict[Life, int] = {}
+        self.seen: set[str] = set()
+        world.observers.append(self._observe)
+
+    def _observe(self, node: Node, effect: Effect) -> None:
+        if not isinstance(effect, Stamped):
+            return
+        bundle = effect.bundle
+        if len(bundle.groups) > 1 and LONG_NAMES not in self.seen:
+            self._see_names(bundle.groups)
+        if bundle.kind is Kind.JOIN:
+            joins = self._joins[node.life] = self._joins.get(node.life, 0) + 1
+            if joins in (200, 1_000):
+                self.seen.add(HUNDREDS_OF_GROUPS if joins == 200 else THOUSAND_GROUPS)
+        if bundle.kind in STORMS:
+            self._see_storm(node.life, bundle.kind, bundle.session)
+
+    def _see_names(self, groups: tuple[str, ...]) -> None:
+        size = groups_bytes(groups)
+        if size > self._packet_bytes:
+            self.seen.add(LONG_NAMES)
+
+    def _see_storm(self, life: Life, kind: Kind, session: int) -> None:
+        """Different sessions, a short while: one that joins many groups is no storm."""
+        now = self._world.now
+        recent = [
+            (at, who) for at, who in self._recent.get((life, kind), []) if now - at < _STORM_US and who != session
+        ]
+        recent.append((now, session))
+        self._recent[life, kind] = recent
+        if len(recent) >= _STORM:
+            self.seen.add(STORMS[kind])

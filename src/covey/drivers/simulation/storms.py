@@ -1,0 +1,86 @@
+"""What the programs of a seed do all at once: they join, leave, vanish and come back, or keep a queue full.
+
+In:        the programs, and the extras that wait for storms; a style that says which storms there are.
+Out:       scripts for the world.
+Not here:  what each program does by itself (clients.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import methodcaller
+
+from .clients import MS, Program
+from .style import Style
+from .world import Script, World
+
+_SMALL = 400
+_SMALL_SENDERS = 3
+"""Small messages that each of so many others has in hand while a large one waits."""
+_TRIES = 3
+
+_FEW_OF_MANY = 30
+_JOINED_AT_ONCE = 200
+"""Groups."""
+
+
+class Storms:
+    def __init__(self, world: World, style: Style, programs: list[Program], extras: list[Program]) -> None:
+        self._world = world
+        self._style = style
+        self._random = style.random
+        self._programs = programs
+        self._all = programs + extras
+
+    def scripts(self, seconds: float) -> list[Script]:
+        """Those of this style, each from a drawn moment on."""
+        found: list[Script] = []
+        for trait, script in (("storm", self._storms), ("many", self._many), ("large", self._large_beside_small)):
+            if trait in self._style.traits and self._programs:
+                found.append(script(int(self._random.uniform(0.1, 0.6) * seconds * 1_000 * MS)))
+        return found
+
+    def _storms(self, wait_us: int) -> Script:
+        """All connect at once, join one group at once, go at once: twice."""
+        yield wait_us
+        for departure in self._random.sample((Program.leave, Program.bye, Program.crash), 2):
+            self._everybody(Program.come)
+            yield self._random.choice((5, 20, 60)) * MS
+            group = self._random.choice(self._style.groups[:4])
+            self._everybody(methodcaller("join", group))
+            yield self._random.choice((1, 30, 300)) * MS
+            self._everybody(departure)
+            yield self._random.choice((1, 100)) * MS
+
+    def _many(self, wait_us: int) -> Script:
+        """One program joins as many groups as there are, two others a few of them; later it leaves many at once."""
+        yield wait_us
+        groups = self._style.groups[-self._style.many :]
+        self._everybody(Program.come, self._programs)
+        yield 20 * MS
+        there = [program for program in self._programs if program.is_connected][:3]
+        few = self._random.sample(groups, min(_FEW_OF_MANY, len(groups)))
+        for program, joined in zip(there, (groups, few, few), strict=False):
+            for at in range(0, len(joined), _JOINED_AT_ONCE):
+                program.join(*joined[at : at + _JOINED_AT_ONCE])
+                yield self._random.choice((1, 10, 40)) * MS
+        yield self._random.choice((100, 1_000)) * MS
+        for program in there[:1]:
+            program.leave(*groups[: self._random.choice((1, len(groups) // 2, len(groups)))])
+
+    def _large_beside_small(self, wait_us: int) -> Script:
+        """A large message waits at a daemon whose queue others keep full of small ones."""
+        yield wait_us
+        for _ in range(_TRIES):
+            large, *others = self._random.sample(self._programs, len(self._programs))
+            self._everybody(Program.come, self._programs)
+            yield 20 * MS
+            sent = [program.send_small(_SMALL) for program in others[:_SMALL_SENDERS]]
+            yield self._random.choice((1, 3)) * MS
+            if large.send_large() and any(sent):
+                return
+            yield self._random.choice((50, 300)) * MS
+
+    def _everybody(self, action: Callable[[Program], object], programs: list[Program] | None = None) -> None:
+        for program in self._all if programs is None else programs:
+            action(program)
