@@ -129,6 +129,13 @@ def assert_all_are_together_soon(flapping: Flapping) -> None:
     assert flapping.views() == views
 
 
+def test_one_of_five_that_comes_and_goes_is_damped_as_a_whole() -> None:
+    """One view every 3 s at most. It relapses, so the last third need not be better than the first."""
+    flapping = ring(5)
+    flapping.flap([(2, other) for other in (0, 1, 3, 4)], 500 * MS, 500 * MS)
+    assert max(map(len, flapping.views())) <= FLAPPING_US // (3 * SECOND)
+
+
 def test_a_link_that_is_down_for_less_than_the_patience_with_a_token_costs_nothing() -> None:
     flapping = ring()
     flapping.flap(PAIR, 200 * MS, 200 * MS)

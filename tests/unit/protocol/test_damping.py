@@ -147,6 +147,20 @@ def test_a_stranger_that_never_went_need_not_wait_for_one_that_did() -> None:
     assert machine.held_down_us(network.now) > SECOND_US
 
 
+def test_who_parts_again_is_given_more_time_by_everybody_it_parted_from() -> None:
+    network = in_view()
+    flapped(network, 3)
+    network.run(SECOND_US)
+    longer = {rank: engine.machine.hearing.peers for rank, engine in network.engines.items()}
+    timeouts_us = [longer[rank][other].timeout_us for rank, other in ((0, 1), (2, 1), (1, 0), (1, 2))]
+    assert min(timeouts_us) > SETTINGS.peer_timeout_ms * 1_000
+
+
+def test_who_parted_once_does_not_come_and_go() -> None:
+    partings = [(ALL, REST, Reason.PEER_SILENT)] * 2
+    assert [ended(*partings[:number]).comes_and_goes(B, 2_000) for number in (0, 1, 2)] == [False, False, True]
+
+
 def test_only_who_would_gather_speaks_of_being_held_down() -> None:
     network = in_view()
     flapped(network, 5)

@@ -66,6 +66,11 @@ class Damping:
         parted = self._parted.get(life.rank)
         return max(0, parted.until_us - now_us) if parted is not None and parted.life == life else 0
 
+    def comes_and_goes(self, life: Life, now_us: int) -> bool:
+        """Whether it has parted from us more than once of late."""
+        parted = self._parted.get(life.rank)
+        return parted is not None and parted.life == life and parted.growth.at(now_us) > 1
+
     def check(self) -> None:
         longest_us = self.settings.hold_down_ms * self.settings.hold_down_growth_max * 1_000
         self.token.check()

@@ -106,6 +106,9 @@ class Machine:
         """The attempt has become the view."""
         assert self.attempt is not None
         self.damping.view_ended(self.members, self.attempt.members, self.change_reason, now_us)
+        for life in self.members:
+            if life not in self.attempt.members and self.damping.comes_and_goes(life, now_us):
+                self.hearing.suspect(life)  # Not only the one whose silence was noticed first.
         self.view, self.members = self.attempt
         self.attempt = None
         self._moved_on.clear()
