@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -405,6 +406,31 @@ def test_blocking_sessions_speak_with_the_others(cluster: LocalCluster) -> None:
                 if len(got) == 2_000:
                     break
             assert got == [b"%d" % number for number in range(2_000)]
+
+
+def test_one_thread_reads_while_others_send(cluster: LocalCluster) -> None:
+    senders, each = 4, 400
+    with entered_blocking("crowd", address(cluster, "a")) as session:
+        session.join("threads")
+
+        def send(sender: int) -> None:
+            for number in range(each):
+                session.send("threads", b"%d %d" % (sender, number))
+
+        threads = [threading.Thread(target=send, args=(sender,), daemon=True) for sender in range(senders)]
+        for thread in threads:
+            thread.start()
+        got: list[covey.Message] = []
+        while len(got) < senders * each:
+            event = session.receive(WITHIN_S)
+            assert isinstance(event, covey.Message | covey.View)
+            got += [event] if isinstance(event, covey.Message) else []
+        for thread in threads:
+            thread.join()
+    assert [message.session_seq for message in got] == list(range(1, senders * each + 1))
+    for sender in range(senders):
+        mine = [message.payload for message in got if message.payload.startswith(b"%d " % sender)]
+        assert mine == [b"%d %d" % (sender, number) for number in range(each)]
 
 
 @pytest.mark.parametrize("door", ["connect", "blocking.connect"])

@@ -56,9 +56,10 @@ class SessionBase:
         return self._stream.protocol.is_open and not self._stream.is_over
 
     def _speak(self) -> ClientProtocol:
-        if self._stream.is_over:
+        stream = self._stream
+        if stream.at_end or stream.is_broken:  # Not `is_over`: this is done for every message.
             raise self._over()
-        return self._stream.protocol
+        return stream.protocol
 
     def _over(self) -> SessionOverError:
         if self._given_up is not None:

@@ -107,7 +107,8 @@ class Session(SessionBase):
             stream.protocol.join(group)
             asked = stream.emptied
             stream.write()
-        self._written(stream, asked)
+        if stream.emptied == asked or stream.at_end or stream.is_broken:
+            self._written(stream, asked)
 
     def leave(self, group: str) -> None:
         """Ask to be no member any more. `SelfLeave` tells from where in the stream on we are not."""
@@ -116,7 +117,8 @@ class Session(SessionBase):
             stream.protocol.leave(group)
             asked = stream.emptied
             stream.write()
-        self._written(stream, asked)
+        if stream.emptied == asked or stream.at_end or stream.is_broken:
+            self._written(stream, asked)
 
     def send(
         self,
@@ -132,7 +134,8 @@ class Session(SessionBase):
             seq = stream.protocol.send(groups, payload, service, kind, self_discard)
             asked = stream.emptied
             stream.write()
-        self._written(stream, asked)
+        if stream.emptied == asked or stream.at_end or stream.is_broken:
+            self._written(stream, asked)
         return seq
 
     def send_many(
@@ -150,7 +153,8 @@ class Session(SessionBase):
             first = stream.protocol.send_many(groups, made, service, kind, self_discard)
             asked = stream.emptied
             stream.write()
-        self._written(stream, asked)
+        if stream.emptied == asked or stream.at_end or stream.is_broken:
+            self._written(stream, asked)
         return first
 
     def disconnect(self, timeout: float | None = None) -> None:
@@ -261,16 +265,15 @@ class Session(SessionBase):
         stream, watch = self._stream, self._watch
         if watch.interval_s and time.monotonic() - watch.heard_at > watch.interval_s:
             self._look(stream, watch.due)
-        if stream.is_over:
+        if stream.at_end or stream.is_broken:  # Not `is_over`: this is done for every message.
             raise self._over()
         return stream
 
     def _written(self, stream: Stream, asked: int) -> None:
         """Until all that was asked for then is written."""
-        if stream.emptied == asked and not stream.is_over:
-            with self._turn:
-                while stream.emptied == asked and not stream.is_over:
-                    self._wait(stream, inf, reading=False)
+        with self._turn:
+            while stream.emptied == asked and not stream.is_over:
+                self._wait(stream, inf, reading=False)
         if stream.is_over:
             raise self._over() if stream is self._stream else self._cut_off()
 

@@ -148,6 +148,11 @@ class ClientProtocol:
         return self.is_over and self.end == WE_LEFT
 
     @property
+    def outbox(self) -> Outbox:
+        """What waits: always the same one."""
+        return self._outbox
+
+    @property
     def waiting_bytes(self) -> int:
         """What the program has asked for and the stream has not taken."""
         return self._outbox.size
@@ -231,9 +236,12 @@ class ClientProtocol:
         if self.owes_life:
             taken.append(_ALIVE)
             self.owes_life = False
-        if self._state in {State.OPEN, State.LEAVING}:
-            taken += self._outbox.take(room)
-        if self._state is State.LEAVING and not self._outbox.size:
+        if self._state is State.OPEN:
+            return taken + self._outbox.take(room) if taken else self._outbox.take(room)
+        if self._state is not State.LEAVING:
+            return taken
+        taken += self._outbox.take(room)
+        if not self._outbox.size:
             self._enter_over(WE_LEFT)
         return taken
 
@@ -242,7 +250,7 @@ class ClientProtocol:
         events: list[Event] = []
         try:
             for kind, body in self._frames(bytes(data)):  # Batches may keep it: it must not change.
-                if self._state in {State.LEAVING, State.OVER}:
+                if self._state is not State.OPEN and self._state is not State.GREETING:
                     break
                 events += self._on_word(read_from_daemon(kind, body))
             problem = self._splitter.problem

@@ -16,9 +16,9 @@ of that turn travel together at its end.
 from __future__ import annotations
 
 import asyncio
-from asyncio import get_running_loop
 from collections.abc import AsyncIterator, Iterable
 from math import inf
+from threading import get_ident
 from types import TracebackType
 from typing import Final, Self
 
@@ -40,7 +40,9 @@ class Session(SessionBase):
     """An open session. Iterate over it for its events; what is asked and sent keeps its order."""
 
     def __init__(self, plan: Plan, dialled: Dialled) -> None:
-        self._loop = get_running_loop()
+        self._loop = asyncio.get_running_loop()
+        self._thread = get_ident()
+        """Of our loop: while it runs, no other does so here. To ask which one does costs a call to the system."""
         super().__init__(plan, *dialled, self._loop.time())
         self._news = asyncio.Event()
         """Something was read, or the stream is at its end."""
@@ -62,14 +64,14 @@ class Session(SessionBase):
 
     async def join(self, group: str) -> None:
         """Ask to be a member. The first `View` of the group tells from where in the stream on we are."""
-        if get_running_loop() is not self._loop:
+        if get_ident() != self._thread or not self._loop.is_running():
             raise elsewhere()
         self._speak().join(group)
         await self._written()
 
     async def leave(self, group: str) -> None:
         """Ask to be no member any more. `SelfLeave` tells from where in the stream on we are not."""
-        if get_running_loop() is not self._loop:
+        if get_ident() != self._thread or not self._loop.is_running():
             raise elsewhere()
         self._speak().leave(group)
         await self._written()
@@ -83,7 +85,7 @@ class Session(SessionBase):
         self_discard: bool = False,
     ) -> int:
         """Send to a group, to `name@daemon`, or to several of them at once; the number of the message."""
-        if get_running_loop() is not self._loop:
+        if get_ident() != self._thread or not self._loop.is_running():
             raise elsewhere()
         seq = self._speak().send(groups, payload, service, kind, self_discard)
         await self._written()
@@ -98,7 +100,7 @@ class Session(SessionBase):
         self_discard: bool = False,
     ) -> int:
         """Send many messages: all or, if one of them is impossible, none; the number of the first."""
-        if get_running_loop() is not self._loop:
+        if get_ident() != self._thread or not self._loop.is_running():
             raise elsewhere()
         first = self._speak().send_many(groups, payloads, service, kind, self_discard)
         await self._written()
@@ -109,7 +111,7 @@ class Session(SessionBase):
 
         SessionOverError: within `timeout` seconds, or those given to `connect`, the daemon did not take all of it.
         """
-        if get_running_loop() is not self._loop:
+        if get_ident() != self._thread or not self._loop.is_running():
             raise elsewhere()
         was_open = self._leave()
         self._end_search()
@@ -150,7 +152,7 @@ class Session(SessionBase):
 
     async def _more(self) -> bool:
         """Go on to the next read; False if there will be none."""
-        if get_running_loop() is not self._loop:
+        if get_ident() != self._thread or not self._loop.is_running():
             raise elsewhere()
         if self._inbox.advance():
             self._read_on()
@@ -269,7 +271,7 @@ class Session(SessionBase):
         while stream.waiting_bytes > SEND_BYTES_MAX and not stream.is_over:
             self._room.clear()
             await self._room.wait()
-        if stream.is_over:
+        if stream.at_end or stream.is_broken:
             raise self._over() if stream is self._stream else self._cut_off()
 
     def _end_turn(self) -> None:

@@ -39,6 +39,7 @@ class Stream:
         self.emptied = 0
         """How often all that was asked for was written."""
         self._socket = connected
+        self._outbox = protocol.outbox
         self._is_closed = False
         self._waiting = 0
         """Threads that wait for the socket, which must not be another one when they look."""
@@ -50,7 +51,7 @@ class Stream:
 
     @property
     def waiting_bytes(self) -> int:
-        return self.protocol.waiting_bytes + self._unsent_bytes
+        return self._outbox.size + self._unsent_bytes
 
     @property
     def is_over(self) -> bool:
@@ -93,7 +94,7 @@ class Stream:
             except OSError:
                 self.is_broken = True  # Reading tells the reason: the daemon may have said it before it closed.
             else:
-                self._unsent = unsent_after(self._unsent, sent)
+                self._unsent = unsent_after(self._unsent, sent) if sent < self._unsent_bytes else []
                 self._unsent_bytes -= sent
         self.emptied += 1
         return True

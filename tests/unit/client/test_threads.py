@@ -236,16 +236,27 @@ def test_a_handler_of_signals_may_leave_while_its_thread_reads() -> None:
     with pair() as (ours, daemon), echo(daemon, fake):
         session = blocking_session(ours, interval_ms=0)
 
-        def interrupt() -> None:
-            until(lambda: session._stream._waiting)
-            os.kill(os.getpid(), signal.SIGUSR1)
+        began, left = threading.Event(), threading.Event()
 
-        before = signal.signal(signal.SIGUSR1, lambda *_: session.disconnect(timeout=WITHIN_S))
+        def leave(*_: object) -> None:
+            if not began.is_set():
+                began.set()
+                session.disconnect(timeout=WITHIN_S)
+                left.set()
+
+        def interrupt() -> None:
+            """Again and again: one that comes just before the system is asked to wait does not wake it."""
+            until(lambda: session._stream._waiting)
+            while not left.wait(0.05):
+                os.kill(os.getpid(), signal.SIGUSR1)
+
+        before = signal.signal(signal.SIGUSR1, leave)
         try:
             interrupting = begun(interrupt)
             assert list(session) == []
             done(interrupting)
         finally:
+            left.set()
             signal.signal(signal.SIGUSR1, before)
 
 
