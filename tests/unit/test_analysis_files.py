@@ -76,7 +76,7 @@ def test_names_alone_are_no_trace(tmp_path: Path) -> None:
     write_segments(tmp_path, 3)
     for path in tmp_path.glob("*.segment"):
         path.unlink()
-    with pytest.raises(TraceError, match="holds no rows"):
+    with pytest.raises(TraceError, match="the rows of p are missing"):
         parquet_files(tmp_path)
 
 

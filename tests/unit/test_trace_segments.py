@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -248,8 +249,8 @@ def test_rows_lost_to_a_full_disk_are_told_by_a_gap_row(tmp_path: Path, disk: Di
 
 
 def test_a_gap_row_carries_the_history_it_belongs_to(tmp_path: Path, disk: Disk) -> None:
-    disk.full = True
     with SegmentWriter(tmp_path, "alpha") as writer:
+        disk.full = True
         writer.append(make_row(4, step=9, level="V", run="other"))
         disk.full = False
     expected = make_row(4, step=9, level="V", run="other", event="gap", message=None, detail="1 rows lost")
@@ -257,8 +258,8 @@ def test_a_gap_row_carries_the_history_it_belongs_to(tmp_path: Path, disk: Disk)
 
 
 def test_each_history_has_its_own_gap(tmp_path: Path, disk: Disk) -> None:
-    disk.full = True
     with SegmentWriter(tmp_path, "alpha") as writer:
+        disk.full = True
         for index in range(2):
             writer.append(make_row(index, process="b"))
         writer.append(make_row(0, process="a"))
@@ -269,16 +270,17 @@ def test_each_history_has_its_own_gap(tmp_path: Path, disk: Disk) -> None:
 
 
 def test_a_full_disk_is_asked_again_only_after_a_while(tmp_path: Path, disk: Disk) -> None:
-    disk.full = True
-    with SegmentWriter(tmp_path, "alpha") as writer:
-        for index in range(1000):
+    with SegmentWriter(tmp_path, "alpha", records_per_segment=1) as writer:
+        writer.append(make_row(0))
+        disk.full, disk.tries = True, 0
+        for index in range(1, 1000):
             writer.append(make_row(index, time_ns=RETRY_AFTER_NS + index))
         assert disk.tries == 1
         writer.append(make_row(1000, time_ns=3 * RETRY_AFTER_NS))
         writer.append(make_row(1001, time_ns=0))  # The clock was set back.
         assert disk.tries == 3
         disk.full = False
-    assert history(tmp_path) == [("alpha.1", 0, "gap", "1002 rows lost")]
+    assert history(tmp_path)[1:] == [("alpha.1", 1, "gap", "1001 rows lost")]
 
 
 def test_a_disk_that_stays_full_costs_rows_and_one_warning_at_each_end(
@@ -288,7 +290,8 @@ def test_a_disk_that_stays_full_costs_rows_and_one_warning_at_each_end(
         for index in range(9):
             disk.full = index >= 3
             writer.append(make_row(index))
-    assert history(tmp_path) == [("alpha.1", index, "deliver", None) for index in range(3)]
+    told = [("alpha.1", index, "deliver", None) for index in range(3)]
+    assert history(tmp_path) == [*told, ("alpha.1", 3, "gap", "6 rows lost")]
     assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.WARNING]
 
 
@@ -298,8 +301,83 @@ def test_a_segment_whose_end_could_not_be_given_back_is_whole(tmp_path: Path, mo
 
     monkeypatch.setattr(os, "truncate", refuse)
     write(tmp_path, [make_row(0)])
-    assert (tmp_path / "alpha.000000.segment").stat().st_size == HEADER.size + 3 * RECORD.size
+    assert (tmp_path / "alpha.000000.segment").stat().st_size > HEADER.size + 3 * RECORD.size
     assert list(read_rows(tmp_path)) == [make_row(0)]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4])
+def test_a_writer_killed_while_the_disk_is_full_has_left_a_mark(tmp_path: Path, disk: Disk, rows: int) -> None:
+    writer = SegmentWriter(tmp_path, "alpha", records_per_segment=3)
+    for index in range(rows + 5):
+        disk.full = index >= rows
+        writer.append(make_row(index, detail=f"detail {index}"))
+    told = [("alpha.1", index, "deliver", f"detail {index}") for index in range(rows)]
+    assert history(tmp_path) == [*told, ("alpha.1", rows, "gap", "5 rows lost")]
+    with pytest.raises(TraceError, match=r"lacks rows of alpha\.1"):
+        read_whole(tmp_path)
+    writer.close()
+    assert history(tmp_path) == [*told, ("alpha.1", rows, "gap", "5 rows lost")]
+
+
+def test_a_mark_gives_way_to_the_gap_row(tmp_path: Path, disk: Disk) -> None:
+    with SegmentWriter(tmp_path, "alpha", records_per_segment=3) as writer:
+        for index in range(20):
+            disk.full = index % 5 in (3, 4)
+            writer.append(make_row(index, detail=f"detail {index}"))
+        disk.full = False
+        found = history(tmp_path)
+    assert [(index, detail) for _, index, event, detail in found if event == "gap"] == [
+        (index, "2 rows lost") for index in (3, 8, 13, 18)
+    ]
+    assert len(found) == 12 + 4
+
+
+def test_a_stem_that_lost_every_row_is_told_by_name(tmp_path: Path, disk: Disk) -> None:
+    write(tmp_path, [make_row(0)])
+    with SegmentWriter(tmp_path, "beta") as writer:
+        disk.full = True
+        writer.append(make_row(0))
+    with pytest.raises(TraceError, match="all 1 rows of beta are lost"):
+        list(read_rows(tmp_path))
+
+
+def test_who_cannot_record_at_all_says_so_at_the_start_and_leaves_nothing(tmp_path: Path, disk: Disk) -> None:
+    disk.full = True
+    with pytest.raises(TraceError, match="free some space"):
+        SegmentWriter(tmp_path, "alpha")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real one, of a few pages."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"a disk cannot be mounted here: {made.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_on_a_real_full_disk_no_row_is_lost_untold(small_disk: Path) -> None:
+    (small_disk / "other").write_bytes(bytes(32_768))
+    with SegmentWriter(small_disk, "alpha", records_per_segment=20) as writer:
+        for index in range(1_000):
+            writer.append(make_row(index, detail=f"detail {index}", time_ns=index))
+    *rows, gap = read_rows(small_disk)
+    assert [row.index for row in rows] == list(range(len(rows)))
+    assert 20 <= len(rows) < 1_000
+    assert (gap.event, gap.index, gap.detail) == ("gap", len(rows), f"{1_000 - len(rows)} rows lost")
+
+
+def test_on_a_real_disk_without_room_a_writer_is_refused(small_disk: Path) -> None:
+    (small_disk / "other").write_bytes(bytes(60_000))
+    with pytest.raises(TraceError, match="No space left"):
+        SegmentWriter(small_disk, "alpha")
+    assert [path.name for path in small_disk.iterdir()] == ["other"]
 
 
 # -------------------------------------------------------------------------------------------------- the caller's errors
@@ -453,3 +531,16 @@ def test_a_segment_of_a_strange_name_is_reported(written: Path) -> None:
 def test_a_segment_in_the_making_is_passed_over(written: Path) -> None:
     (written / "alpha.000002.segment.partial").write_bytes(b"")
     assert [row.index for row in read_rows(written)] == list(range(5))
+
+
+def test_names_without_a_segment_are_missing_rows(written: Path) -> None:
+    write(written, [make_row(0)], "beta")
+    (written / "beta.000000.segment").unlink()
+    assert_refused(written, "the rows of beta are missing", "beta.names")
+
+
+def test_names_that_are_empty_are_missing_rows(written: Path) -> None:
+    write(written, [], "beta")
+    for size in (5, 0):
+        os.truncate(written / "beta.names", size)
+        assert_refused(written, "the rows of beta are missing", "beta.names")

@@ -33,6 +33,9 @@ HEADER: Final = Struct("<8s4I40x")
 
 UNCOMMITTED: Final = 0
 COMMITTED: Final = 1
+# In place of COMMITTED, in the record behind the last one: rows were lost here. The body begins with how many.
+LOST: Final = 2
+LOST_COUNT: Final = Struct("<xQ")
 
 NULLABLE_COLUMNS: Final = (
     "step",

@@ -4,8 +4,9 @@ In:        a directory that segments.py wrote to, at rest or still being written
 Out:       rows: stems sorted by name, each in the order of appending; and whether any are missing.
 Not here:  other forms of a trace, and choosing among rows (cat.py).
 
-What a killed writer leaves is whole and is read to its last row. Anything else that does not fit (a foreign file, one
-cut short, one of another version) raises TraceError: a checker must not judge half a trace as if it were all.
+What a killed writer leaves is whole and is read to its last row. Where it had lost rows for want of room and no gap row
+tells of them, its mark does, and becomes one. Anything else that does not fit (a foreign file, one cut short, one of
+another version, a stem without segments) raises TraceError: a checker must not judge half a trace as if it were all.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from pathlib import Path
 import msgspec
 
 from covey.trace.errors import TraceError
-from covey.trace.layout import COMMITTED, FORMAT, HEADER, MAGIC, RECORD, join_row
+from covey.trace.gaps import Gap
+from covey.trace.layout import COMMITTED, FORMAT, HEADER, LOST, LOST_COUNT, MAGIC, RECORD, join_row
 from covey.trace.record import SCHEMA, Row
 from covey.trace.segments import NAMES_SUFFIX, SEGMENT_SUFFIX
 from covey.trace.side_table import SideTableReader
@@ -28,8 +30,17 @@ def read_rows(directory: Path) -> Iterator[Row]:
     for stem, paths in sorted(_segments_of_stems(directory).items()):
         table = SideTableReader(directory / f"{stem}{NAMES_SUFFIX}")
         table.refresh()
+        if not paths or table.is_empty:
+            raise TraceError(
+                f"{directory / stem}{NAMES_SUFFIX} {'is empty' if paths else 'has no segment beside it'}: the rows of "
+                f"{stem} are missing. Was the disk full? Free some space and run again, or copy all its files."
+            )
+        last: Row | None = None
         for path in paths:
-            yield from _read_segment(path, table, is_last=path is paths[-1])
+            for last in _read_segment(path, table, is_last=path is paths[-1]):
+                yield last
+        if lost := _lost_after(paths[-1]):
+            yield _gap_row(stem, last, lost)
 
 
 def read_whole(directory: Path) -> list[Row]:
@@ -74,6 +85,22 @@ def _in_order(stem: Path, numbered: dict[int, Path]) -> list[Path]:
         if number not in numbered:
             raise TraceError(f"{stem}.{number:06}{SEGMENT_SUFFIX} is missing: copy all segments of the trace here.")
     return [numbered[number] for number in range(len(numbered))]
+
+
+def _gap_row(stem: str, last: Row | None, lost: int) -> Row:
+    """What a writer could not store for want of room: a row that tells of those it lost at last."""
+    if last is None:
+        raise TraceError(f"all {lost} rows of {stem} are lost: was the disk full? Free some space and run again.")
+    return Gap(msgspec.structs.replace(last, index=last.index + 1), lost).to_row()
+
+
+def _lost_after(path: Path) -> int:
+    """How many rows were lost behind the last record of a stem, as its mark says; 0 without a mark."""
+    data, records = _stored(path, is_last=True)
+    at = HEADER.size + records * RECORD.size
+    if len(data) < at + RECORD.size or data[at] != LOST:
+        return 0
+    return int(LOST_COUNT.unpack_from(data, at)[0])
 
 
 def _read_segment(path: Path, table: SideTableReader, is_last: bool) -> Iterator[Row]:

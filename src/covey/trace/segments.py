@@ -10,6 +10,8 @@ Invariants:
   W3  a segment file appears whole: it is made under another name, allocated in full, and renamed
   W4  the same rows in the same order give the same bytes
   W5  a disk that is full, or fails otherwise, costs rows and never raises out of `append`
+  W6  rows that were lost and not told of by a gap row have left a mark: each segment has room for it behind its last
+      record, and the first segment is there before the first row. A disk that is full at the start is an error then
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from typing import Final, Self
 
 from covey.trace.errors import TraceError
 from covey.trace.gaps import Gaps
-from covey.trace.layout import COMMITTED, HEADER, RECORD, names_of, pack_header, pack_row
+from covey.trace.layout import COMMITTED, HEADER, LOST, LOST_COUNT, RECORD, names_of, pack_header, pack_row
 from covey.trace.record import SCHEMA, Row
 from covey.trace.side_table import SideTableWriter
 
@@ -53,7 +55,7 @@ class SegmentWriter:
         self._directory = directory
         self._stem = stem
         self._records_per_segment = records_per_segment
-        # The segment being filled. Before the first row there is none: no room, nothing used.
+        # The segment being filled.
         self._mapping: mmap.mmap | None = None
         self._segment_path = Path()
         self._segments_made = 0
@@ -62,6 +64,7 @@ class SegmentWriter:
         self._gaps = Gaps()
         self._closed = False
         self._names = _open_names(directory, stem)
+        self._make_first()
 
     def append(self, row: Row) -> None:
         """Store a row, or count it as lost. TraceError: the row itself does not fit the schema."""
@@ -74,15 +77,17 @@ class SegmentWriter:
         except OSError as error:
             _log.warning("trace %s: rows are being lost: %s", self._directory / self._stem, error)
             self._gaps.failed(row)
+            self._mark_loss()
 
     def close(self) -> None:
-        """Give back the unused end of the last segment. Losses are told now, or, if the disk is still full, never."""
+        """Give back the unused end of the last segment. Losses are told now; on a disk still full, their mark stays."""
         if self._closed:
             return
         try:
             self._tell_gaps()
         except OSError as error:
             _log.warning("trace %s: the last rows are lost: %s", self._directory / self._stem, error)
+            self._mark_loss()
         self._closed = True
         self._names.close()
         if self._mapping is not None:
@@ -99,12 +104,21 @@ class SegmentWriter:
     def _append_after_loss(self, row: Row) -> None:
         if not self._gaps.is_due(row):
             self._gaps.count(row)
+            self._mark_loss()
             return
         try:
             self._tell_gaps()
             self._store(row)
         except OSError:
             self._gaps.failed(row)
+            self._mark_loss()
+
+    def _mark_loss(self) -> None:
+        """Behind the last record; the gap row will take its place."""
+        mapping = self._mapping
+        assert mapping is not None
+        LOST_COUNT.pack_into(mapping, self._offset, sum(gap.count for gap in self._gaps.open.values()))
+        mapping[self._offset] = LOST
 
     def _tell_gaps(self) -> None:
         while self._gaps.open:
@@ -133,25 +147,43 @@ class SegmentWriter:
             self._names.learn(names_of(row))
             pack_row(mapping, offset, row, self._names.ids)
 
+    def _make_first(self) -> None:
+        """Before the first row: who cannot record says so at once. TraceError: there is no room."""
+        try:
+            self._names.begin()
+            self._next_segment()
+        except OSError as error:
+            self._names.close()
+            path = self._directory / f"{self._stem}{NAMES_SUFFIX}"
+            with suppress(OSError):
+                path.unlink()
+            raise TraceError(
+                f"{path} cannot be written ({error.strerror}): free some space, or choose another directory."
+            ) from error
+
     def _next_segment(self) -> int:
         """Map a new segment and give the offset of its first record. OSError: all is as before."""
         path = self._directory / f"{self._stem}.{self._segments_made:06}{SEGMENT_SUFFIX}"
         mapping = _make_segment(path, self._records_per_segment)
         if self._mapping is not None:
             self._mapping.close()
+            self._cut(self._offset_end)
         self._mapping = mapping
         self._segment_path = path
         self._segments_made += 1
         self._offset = HEADER.size
-        self._offset_end = len(mapping)
+        self._offset_end = len(mapping) - RECORD.size
         return self._offset
 
     def _seal(self, mapping: mmap.mmap) -> None:
         # The header first: a file longer than its header says is whole, a shorter one is not.
         mapping[: HEADER.size] = pack_header((self._offset - HEADER.size) // RECORD.size)
         mapping.close()
+        self._cut(self._offset + (RECORD.size if self._gaps.open else 0))
+
+    def _cut(self, size: int) -> None:
         with suppress(OSError):  # A failing disk keeps the unused end; no reader minds it.
-            os.truncate(self._segment_path, self._offset)
+            os.truncate(self._segment_path, size)
 
 
 def _open_names(directory: Path, stem: str) -> SideTableWriter:
@@ -167,7 +199,7 @@ def _open_names(directory: Path, stem: str) -> SideTableWriter:
 
 def _make_segment(path: Path, records: int) -> mmap.mmap:
     partial = path.with_name(path.name + PARTIAL_SUFFIX)
-    size = HEADER.size + records * RECORD.size
+    size = HEADER.size + (records + 1) * RECORD.size  # One for the mark of a loss.
     file = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
         # Allocated now, a full disk is an error here. Later it would be a bus error at the touch of a page.

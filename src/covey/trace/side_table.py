@@ -37,6 +37,10 @@ class SideTableWriter:
         # Exclusive: a second writer of the same stem would spoil the records of the first.
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
 
+    def begin(self) -> None:
+        """Write what the file is: a side table without it has lost everything. OSError: there is no room for it."""
+        self._write(TITLE)
+
     def learn(self, names: tuple[Name, ...]) -> None:
         """Give each of these names an id. OSError: nothing has changed."""
         known = self.ids
@@ -44,7 +48,7 @@ class SideTableWriter:
             known = {None: 0}
         fresh = list(dict.fromkeys(name for name in names if name not in known))
         lines = b"".join(msgspec.json.encode(name) + b"\n" for name in fresh)
-        self._write(lines if self._end else TITLE + lines)
+        self._write(lines)
         known.update(zip(fresh, range(self._next_line, self._next_line + len(fresh)), strict=True))
         self.ids = known
         self._next_line += len(fresh)
@@ -68,6 +72,11 @@ class SideTableReader:
         self.names: list[Name] = [None]
         self._path = path
         self._end = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """It does not even say what it is."""
+        return self._end == 0
 
     def refresh(self) -> None:
         """Read the lines added since the last call. A last line without its end was being written: no record has it."""
