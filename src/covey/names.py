@@ -72,6 +72,7 @@ def _problem(what: str, text: object, longest: int) -> str:
         return f"a {what} has at most {longest} characters, not {len(text)}"
     if "@" in text:
         return f"a {what} must not contain '@'"
-    if any(unicodedata.category(character) in UNSEEN for character in text):
+    # Whatever is printable is none of these, and that is soon seen.
+    if not text.isprintable() and any(unicodedata.category(character) in UNSEEN for character in text):
         return f"a {what} must not contain control characters"
     return ""

@@ -9,6 +9,7 @@ Invariant: X3 `late_count` is the number of views that sessions are still to be 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from covey.protocol.wire.session import Ended, Rejected, Word, sender_prefix
@@ -19,7 +20,7 @@ from .inputs import Submit
 from .kit import Kit
 from .session.entries import Entry, WordEntry
 from .session.names import Names
-from .session.outbox import Total
+from .session.outbox import Outbox, Total
 from .session.session import Phase, Session
 from .session.slow import Remedy, SlowClients, requests
 from .transport.queue import SubmitQueue
@@ -54,6 +55,7 @@ class Desk:
         self.effects: list[Effect] = []
         self.now_us = 0
         self._leaving: dict[int, Session] = {}
+        self._left_behind: deque[Outbox] = deque()
 
     # --- telling one
 
@@ -140,10 +142,22 @@ class Desk:
             return
         self._wait_no_more(session)
         self.slow.on_gone(session)
-        session.outbox.clear()
+        if session.outbox:
+            self._left_behind.append(session.outbox)
         if session.phase is Phase.OPEN:
             self.kit.count.add("client gone without goodbye")
             self.depart(session, "")
+
+    def clear_away(self, most: int) -> None:
+        """What waited for those who are gone is let go a portion at a time: it may be very much."""
+        while self._left_behind and most > 0:
+            most -= self._left_behind[0].clear(most)
+            if not self._left_behind[0]:
+                self._left_behind.popleft()
+
+    @property
+    def is_clear(self) -> bool:
+        return not self._left_behind
 
     def free(self, number: int) -> None:
         """Its departure is ordered."""
@@ -212,3 +226,8 @@ class Desk:
         while self.slow.is_over_budget and (longest := self.slow.longest()) is not None:
             self.kit.count.add("client ended: the longest backlog")
             self._too_slow(longest, "too much waits for all sessions here, and most of it for this one")
+
+    def check(self) -> None:
+        outboxes = [*(session.outbox for session in self.by_connection.values()), *self._left_behind]
+        entries = {id(one): one.size for outbox in outboxes for one in outbox.entries()}
+        assert self.total.size == sum(entries.values()), "X2"

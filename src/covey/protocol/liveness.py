@@ -59,7 +59,9 @@ class Liveness:
             self._desk.kit.count.add("client ended: silent")
             self._desk.end_noticed(session, f"it did not answer for {silence_us / 1_000_000:.1f} s")
             return
-        if not session.outbox and now_us - session.spoken_us >= session.interval_us // 2:
+        is_quiet = not session.outbox and now_us - session.spoken_us >= session.interval_us // 2
+        is_asked = session.silence_max_us and silence_us >= session.interval_us // 2
+        if is_quiet or is_asked:  # Who only reads is asked, however much there is to read.
             self._desk.put(session, Entry(len(ALIVE), (ALIVE,)))
         self._due.add(session, now_us + session.interval_us)
 

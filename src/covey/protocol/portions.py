@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 
 class Portions(NamedTuple):
-    words: int = 500
+    words: int = 300
     """Words of clients done in one step."""
-    turn: int = 100
+    turn: int = 50
     """Words of one client, before others have their turn."""
     told: int = 2_000
     """Sessions told something in one step, and other small pieces of that work."""
@@ -23,6 +23,8 @@ class Portions(NamedTuple):
     behind: int = 500
     """Deliveries that wait to be told: with more, this daemon is behind, and asks the others to send less."""
     behind_bytes: int = 8 * 1024 * 1024
+    cleared: int = 10_000
+    """Entries let go that waited for sessions which are gone."""
     late: int = 16
     """A view that more sessions than this are told of does not hold up what comes after it."""
     behind_late: int = 2_000_000

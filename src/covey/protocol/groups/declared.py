@@ -5,7 +5,8 @@ Out:       `frozen`, for the moment at which the view is frozen: the same stays 
 Not here:  who is in which group by what was delivered (roster.py), how parts travel (exchange.py).
 
 Once a change of ours is stamped, we shall deliver it in this view, whatever comes. Stays are kept in pages, so that
-freezing a view costs little however many there are: a page is encoded when somebody asks for a part of it.
+freezing a view costs little however many there are: a page is encoded when somebody asks for a part of it. A session
+with many stays has pages of its own, so that its end costs little too.
 
 Invariants: D1 `size` of a page is the length of its encoding, at most PAGE_BYTES; D2 a stay is in one page.
 """
@@ -25,6 +26,12 @@ from .layer import process_of
 
 _ARRAY_BYTES: Final = 5
 """The head of a page, which is a msgpack array with a count of four bytes."""
+
+SHARED: Final = 0
+"""No session has this number."""
+
+FEW: Final = 50
+"""Stays of a session that go to pages it shares."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -78,10 +85,12 @@ class Declared:
         """Grows with each change."""
         self._pages: dict[int, Page] = {}
         self._numbers = 0
-        self._open = 0
-        """The page that the next stay goes to."""
+        self._open: dict[int, int] = {}
+        """The page that the next stay of a session goes to; under SHARED, of those with few."""
         self._page_of: dict[int, dict[str, int]] = {}
         """By session and group."""
+        self._pages_of: dict[int, dict[int, None]] = {}
+        """Of each session, those that are its own."""
 
     def on_stamped(self, effect: Stamped) -> None:
         bundle = effect.bundle
@@ -91,23 +100,40 @@ class Declared:
         elif bundle.kind is Kind.LEAVE:
             self._remove(bundle.session, bundle.groups[0])
         elif bundle.kind is Kind.DISCONNECT:
-            for group in list(self._page_of.get(bundle.session, ())):
-                self._remove(bundle.session, group)
+            self._end(bundle.session)
+
+    def _end(self, session: int) -> None:
+        """All stays of a session: whole pages where it has its own."""
+        for number in self._pages_of.pop(session, ()):
+            for _, group in self._pages.pop(number).stays:
+                del self._page_of[session][group]
+        for group in list(self._page_of.get(session, ())):
+            self._remove(session, group)
+        self._open.pop(session, None)
+        self._page_of.pop(session, None)
+        self.version += 1
 
     def _add(self, stay: Stay) -> None:
         pages = self._page_of.setdefault(stay.session, {})
         if stay.group in pages:
             return
-        size = len(_encode(stay))
-        page = self._pages.get(self._open)
+        size, whose = len(_encode(stay)), SHARED if len(pages) < FEW else stay.session
+        number = self._open.get(whose, 0)
+        page = self._pages.get(number)
         if page is None or page.size + size > PAGE_BYTES:
-            self._numbers += 1
-            self._open = self._numbers
-            page = self._pages[self._open] = Page()
+            number, page = self._new_page(whose)
         page.stays[stay.session, stay.group] = stay
         page.size += size
-        pages[stay.group] = self._open
+        pages[stay.group] = number
         self.version += 1
+
+    def _new_page(self, whose: int) -> tuple[int, Page]:
+        self._numbers += 1
+        page = self._pages[self._numbers] = Page()
+        self._open[whose] = self._numbers
+        if whose != SHARED:
+            self._pages_of.setdefault(whose, {})[self._numbers] = None
+        return self._numbers, page
 
     def _remove(self, session: int, group: str) -> None:
         pages = self._page_of.get(session, {})
@@ -116,12 +142,14 @@ class Declared:
             return
         if not pages:
             del self._page_of[session]
-        page = self._pages[number]
+        page, own = self._pages[number], self._pages_of.get(session, {})
         page.size -= len(_encode(page.stays.pop((session, group))))
         if not page.stays:
             del self._pages[number]
+            own.pop(number, None)
         elif page.size <= PAGE_BYTES // 2:
-            self._open = number  # It has room: many leaves and joins do not leave many pages that are almost empty.
+            # It has room: many leaves and joins do not leave many pages that are almost empty.
+            self._open[session if number in own else SHARED] = number
         self.version += 1
 
     def __len__(self) -> int:

@@ -76,42 +76,56 @@ class Groups:
         groups = self.roster.groups_of(bundle.origin, bundle.session) if bundle.kind is Kind.DISCONNECT else []
         return groups[0] if len(groups) == 1 else None
 
-    def changed(self, effects: list[Deliver]) -> Iterator[Out]:
-        """What a run of joins, leaves and disconnects of one group shows; or one disconnect from many."""
+    def changed(self, effects: list[Deliver]) -> Iterator[Out | None]:
+        """What a run of joins, leaves and disconnects of one group shows; or one disconnect from many.
+
+        None after each group: nobody here may be told of it, and there may be thousands.
+        """
         bundle = effects[0].bundle
-        groups = bundle.groups
-        if bundle.kind is Kind.DISCONNECT:
-            groups = tuple(self.roster.groups_of(bundle.origin, bundle.session))
-        for group in groups:
-            yield from self._run(group, effects)
+        if len(effects) > 1 or bundle.kind is not Kind.DISCONNECT:
+            group = self.only_group(bundle)
+            yield from self._run(group, effects) if group is not None else ()
+            return
+        alone = 1 if bundle.origin == self.me else 0
+        for group in self.roster.groups_of(bundle.origin, bundle.session):
+            if len(self.roster.local(group)) > alone:
+                yield from self._run(group, effects)
+            else:  # Nobody here is to be told.
+                self._rolls.pop(group, None)
+                self.roster.leave(group, bundle.origin, bundle.session)
+            yield None
 
     def _run(self, group: str, effects: list[Deliver]) -> Iterator[Out]:
         """Who is there already gets the whole run; who joins on the way, all members and then the rest of it."""
         run = Run(group)
         since = dict.fromkeys(self.roster.local(group), 0)
+        is_alone = len(effects) == 1
         for effect in effects:
-            if effect.bundle.kind is Kind.JOIN:
-                yield from self._join(effect, group, run, since)
-            else:
-                yield from self._leave(effect, group, run, since)
+            is_join = effect.bundle.kind is Kind.JOIN
+            change, outs = self._join(effect, group) if is_join else self._leave(effect, group, run, since)
+            yield from outs
+            if change is not None and (since or not is_alone):
+                run.add(change)
+            if change is not None and is_join and effect.bundle.origin == self.me:
+                since[effect.bundle.session] = len(run)
         starts: dict[int, list[int]] = {}
         for session, start in since.items():
-            starts.setdefault(start, []).append(session)
-        for start, sessions in starts.items():
             if start < len(run):
-                yield Out(sessions, Views(run, start, len(run)))
+                starts.setdefault(start, []).append(session)
+        for start, sessions in starts.items():
+            yield Out(sessions, Views(run, start, len(run)))
 
-    def _join(self, effect: Deliver, group: str, run: Run, since: dict[int, int]) -> Iterator[Out]:
+    def _join(self, effect: Deliver, group: str) -> tuple[Change | None, list[Out]]:
         member = joined_by(effect)
         if not self.roster.join(group, member):
-            return
+            return None, []
         bundle = effect.bundle
-        run.add(Change(effect.view, bundle.stamp, bundle.site, (member.process,), (), (), "join", ""))
+        change = Change(effect.view, bundle.stamp, bundle.site, (member.process,), (), (), "join", "")
         if (roll := self._rolls.get(group)) is not None:
             self._rolls[group] = roll.add(member.process)
-        if bundle.origin == self.me:
-            yield Out((bundle.session,), self._all_members(effect, group, member.process))
-            since[bundle.session] = len(run)
+        if bundle.origin != self.me:
+            return change, []
+        return change, [Out((bundle.session,), self._all_members(effect, group, member.process))]
 
     def _all_members(self, effect: Deliver, group: str, joiner: str) -> GroupView | Whole:
         """The first view of whoever has just come."""
@@ -124,25 +138,25 @@ class Groups:
             roll = self._rolls[group] = Roll.of(names(members.values()))
         return roll.whole(view)
 
-    def forget_rolls(self, *groups: str) -> None:
-        """Somebody has left, or more has changed: of these groups, or of all if none is named."""
-        for group in groups or tuple(self._rolls):
-            self._rolls.pop(group, None)
+    def forget_rolls(self) -> None:
+        """More has changed than that somebody came."""
+        self._rolls.clear()
 
-    def _leave(self, effect: Deliver, group: str, run: Run, since: dict[int, int]) -> Iterator[Out]:
-        bundle = effect.bundle
+    def _leave(self, effect: Deliver, group: str, run: Run, since: dict[int, int]) -> tuple[Change | None, list[Out]]:
+        bundle, outs = effect.bundle, list[Out]()
         member = self.roster.leave(group, bundle.origin, bundle.session)
         if member is None:
-            return
-        self.forget_rolls(group)
-        start = since.pop(bundle.session, len(run)) if bundle.origin == self.me else len(run)
-        if start < len(run):
-            yield Out((bundle.session,), Views(run, start, len(run)))
-        if bundle.origin == self.me and bundle.kind is Kind.LEAVE:
-            yield Out((bundle.session,), GroupLeft(group, effect.view, bundle.stamp, bundle.site))
+            return None, outs
+        self._rolls.pop(group, None)
+        if bundle.origin == self.me:
+            start = since.pop(bundle.session, len(run))
+            if start < len(run):
+                outs.append(Out((bundle.session,), Views(run, start, len(run))))
+            if bundle.kind is Kind.LEAVE:
+                outs.append(Out((bundle.session,), GroupLeft(group, effect.view, bundle.stamp, bundle.site)))
         cause = "leave" if bundle.kind is Kind.LEAVE else "disconnect"
         detail = departure(member.process, effect.payloads[0])
-        run.add(Change(effect.view, bundle.stamp, bundle.site, (), (member.process,), (), cause, detail))
+        return Change(effect.view, bundle.stamp, bundle.site, (), (member.process,), (), cause, detail), outs
 
 
 def gathered(bundle: Bundle, local: dict[str, Collection[int]], addresses: dict[str, int]) -> tuple[int, ...]:

@@ -60,9 +60,12 @@ class Outbox:
         """How much later than the oldest frame the newest came."""
         return self._waiting[-1][1] - self._waiting[0][1] if self._waiting else 0
 
-    def clear(self) -> None:
-        while self._waiting:
+    def clear(self, most: int = 1 << 62) -> int:
+        """Let go of so many entries at most; of how many it was."""
+        count = min(most, len(self._waiting))
+        for _ in range(count):
             self._let_go(self._waiting.popleft()[0])
+        return count
 
     def entries(self) -> Iterable[Entry]:
         return (entry for entry, _ in self._waiting)
