@@ -15,6 +15,8 @@ from covey.protocol.groups.layer import Groups, Out, Step
 from covey.protocol.groups.roster import Member, Roster
 from covey.protocol.inputs import Submit
 from covey.protocol.session.session import Session
+from covey.protocol.transport import queue
+from covey.protocol.transport.queue import SubmitQueue, Waiting
 from covey.protocol.values import Bundle, Kind, Service, SessionGroups
 from covey.protocol.wire.session import GroupLeft, GroupSignal, GroupView
 
@@ -170,6 +172,19 @@ def _weak_changes(right: Any) -> Any:
     return change
 
 
+def _until_its_line_is_empty(right: Any) -> Any:
+    """A session that has had its turn has the next one too."""
+
+    def done(self: SubmitQueue, waiting: Waiting) -> None:
+        right(self, waiting)
+        turns = self._turns[waiting.priority]
+        if waiting.session in turns:
+            turns.remove(waiting.session)
+            turns.appendleft(waiting.session)
+
+    return done
+
+
 CLIENT_MUTANTS: dict[str, Mutant] = {
     "joiners moved with everybody": Mutant(
         "S5", "the transitional set is all members", Groups, "deliver", _rewritten(_all_moved_together)
@@ -204,5 +219,11 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
     "changes not ordered": Mutant("C2", "joins and leaves are only reliable", Clients, "_change", _weak_changes),
     "signal twice": Mutant(
         "S11", "the signal is told twice", Step, "signals", lambda right: lambda self: 2 * right(self)
+    ),
+    "priority starves": Mutant(
+        "fairness", "a lower priority waits until no higher one does", queue, "PASSED_OVER_MAX", lambda right: 1 << 30
+    ),
+    "no turns": Mutant(
+        "fairness", "a session goes on until its line is empty", SubmitQueue, "_done", _until_its_line_is_empty
     ),
 }

@@ -55,4 +55,6 @@ FIRST_SEEDS = {
     "heard after leaving": 49,
     "changes not ordered": 49,
     "signal twice": 49,
+    "priority starves": 2,
+    "no turns": 2,
 }

@@ -114,9 +114,10 @@ class Style:
         random = self.random
         room = random.choice((600, 2_000, GROUPS_BYTES_MAX)) - groups_bytes(tuple(groups))
         count = random.choice((3, 20, GROUPS_MAX)) - len(groups)
-        for name in random.sample(self._fillers, _FILLERS):
+        others = random.sample(self._fillers, _FILLERS)
+        for name in sorted(others, key=len) if count > _FILLERS // 2 else others:  # As many as there may be are short.
             size = groups_bytes((name,))
-            if count > 0 and size <= room:
+            if count > 0 and size <= room and name not in groups:
                 groups.append(name)
                 room, count = room - size, count - 1
         random.shuffle(groups)
@@ -126,14 +127,15 @@ class Style:
 
     def _groups(self) -> tuple[str, ...]:
         pool = self._names(self.random.choice((4, 4, 8, 30))) if self._fillers else list(PLAIN_GROUPS)
-        numbered = self.random.choice(("room {}", "a/rather/long/path/to/the/room/of/everybody/who/has/number/{}"))
+        numbered = self.random.choice(("room {}", "a/long/path/" * 8 + "room {:04}"))
         return (*pool, *(numbered.format(number) for number in range(self.many)))
 
     def _names(self, count: int) -> list[str]:
         """Different ones, of every length a group's name may have."""
         names: dict[str, None] = {}
         while len(names) < count:
-            names.setdefault(self._name(self.random.choice((1, self.random.randint(1, GROUP_MAX), GROUP_MAX))))
+            longest = self.random.choice((1, 12, 12, GROUP_MAX, GROUP_MAX))
+            names.setdefault(self._name(self.random.choice((longest, self.random.randint(1, longest)))))
         return list(names)
 
     def _name(self, length: int) -> str:
