@@ -34,7 +34,7 @@ FAULT_KINDS = (
 
 
 _BUSY = 16
-"""Programs, where they are asked for, that may all be busy: more share what so many would do."""
+"""Programs, where they are asked for, that may all be busy: more do less, since each also hears what the others say."""
 
 _LARGEST = 24_000
 """Bytes of the largest message where bounds are narrow: a little more than any program sends."""
@@ -99,7 +99,7 @@ def draw(seed: int, asked: Asked, random: Random) -> Options:
         rate_per_second=random.choice((6.0, 12.0, 20.0)) * room * (0.4 if shared else 1.0),
         final=random.choice(("whole", "whole", "whole", "split", "one_way")),
         clients=clients,
-        pause_ms=60.0 / room if shared else 60.0 * max(1.0, clients / _BUSY),
+        pause_ms=60.0 / room if shared else 60.0 * max(1.0, clients / _BUSY) ** 1.5,
         portions=_portions(seed),
     )
 
