@@ -14,6 +14,7 @@ from covey.ids import Instant, Life
 from covey.protocol.effects import Deliver, Effect, Installed, Send, Signal
 from covey.protocol.engine import Engine
 from covey.protocol.inputs import Datagram, Input, Submit
+from covey.protocol.portions import PORTIONS, Portions
 from covey.protocol.states import State
 from covey.protocol.values import Payload, Service
 from covey.protocol.wire.codec import Header
@@ -33,15 +34,22 @@ def instant(now_us: int) -> Instant:
     return Instant(now_us, now_us)
 
 
-def make_engine(cluster: Cluster, rank: int, settings: Settings | None = None, now_us: int = START_US) -> Engine:
-    return Engine(cluster, Life(rank, 1), settings or Settings(), instant(now_us), seed=rank)
+def make_engine(
+    cluster: Cluster,
+    rank: int,
+    settings: Settings | None = None,
+    now_us: int = START_US,
+    portions: Portions = PORTIONS,
+) -> Engine:
+    return Engine(cluster, Life(rank, 1), settings or Settings(), instant(now_us), seed=rank, portions=portions)
 
 
 class TinyNetwork:
-    def __init__(self, cluster: Cluster, settings: Settings | None = None) -> None:
+    def __init__(self, cluster: Cluster, settings: Settings | None = None, portions: Portions = PORTIONS) -> None:
         self.cluster = cluster
         self.now = START_US
-        self.engines = {rank: make_engine(cluster, rank, settings) for rank in range(len(cluster.daemons))}
+        ranks = range(len(cluster.daemons))
+        self.engines = {rank: make_engine(cluster, rank, settings, portions=portions) for rank in ranks}
         self.effects: dict[int, list[Effect]] = {rank: [] for rank in self.engines}
         self.steps: dict[int, list[Step]] = {rank: [] for rank in self.engines}
         self.loses: Loses = lambda source, to, header: False

@@ -19,6 +19,7 @@ from covey.protocol.wire.frames import Chunk, Data, Frame, Hurry, Parked, Token
 from tests.unit.protocol.builders import VIEW
 
 SMALL = Settings(
+    packet_bytes=2_000,
     bundle_bytes=1_000,
     ring_packets_per_visit=3,
     ring_packets_per_rotation=5,

@@ -43,7 +43,13 @@ class Attempt:
         """What b says it holds; without sites, nothing."""
         entries = sites or tuple(held(site) for site in range(3))
         return StateTrans(
-            self.ballot, Declaration(view or self.view, START, 0, high, (B,), entries), (A, B), 0, b"", progress=False
+            self.ballot,
+            Declaration(view or self.view, START, 0, high, (B,), entries),
+            (A, B),
+            groups_version=0,
+            group_parts=0,
+            first_part=b"",
+            progress=False,
         )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from covey.config import Settings, one_site
-from covey.protocol.effects import ClientClosed, ClientReading, Effect, Notice
-from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Stop
+from covey.config import Settings
+from covey.protocol.effects import ClientReading, Notice
+from covey.protocol.inputs import ClientGone, Stop
 from covey.protocol.values import Service
 from covey.protocol.wire.session import (
     MAGIC,
@@ -15,91 +15,21 @@ from covey.protocol.wire.session import (
     Bye,
     Ended,
     Failed,
-    FromDaemon,
     GroupView,
     Hello,
     JoinGroup,
     LeaveGroup,
-    Policy,
     Rejected,
     Sending,
-    Splitter,
     Welcome,
     Word,
     encode_word,
-    read_from_daemon,
     record_parts,
     sender_prefix,
     sending_parts,
 )
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
-
-FRAME_MAX = 1 << 26
-
-
-class Peer:
-    """The far end of one stream."""
-
-    def __init__(self, network: TinyNetwork, rank: int = 0, connection: int = 1) -> None:
-        self.network = network
-        self.rank = rank
-        self.connection = connection
-        self.effects: list[Effect] = []
-        self.process = ""
-        self.seq = 0
-        self._splitter = Splitter(FRAME_MAX)
-        self.give(ClientConnected(connection))
-
-    def give(self, *inputs: object) -> None:
-        self.effects += self.network.give(self.rank, *inputs)  # type: ignore[arg-type]
-
-    def write(self, data: bytes) -> None:
-        self.give(ClientBytes(self.connection, data))
-
-    def say(self, *words: Word) -> None:
-        self.write(b"".join(encode_word(word) for word in words))
-
-    def hello(self, name: str = "alice", priority: int = 1, policy: Policy = "disconnect") -> Welcome:
-        self.say(Hello(MAGIC, VERSION, name, priority, policy))
-        [welcome] = self.read()
-        assert isinstance(welcome, Welcome)
-        self.process = welcome.process
-        return welcome
-
-    def send(self, *groups: str, payload: bytes = b"hi", service: Service = Service.AGREED, flags: int = 0) -> None:
-        self.seq += 1
-        body = b"".join([sender_prefix(self.process), *record_parts(0, payload)])
-        self.write(b"".join(sending_parts(Sending(service, flags, 1, self.seq, groups, body))))
-
-    def read(self, milliseconds: int = 50) -> list[FromDaemon]:
-        """Everything that waits, after some time."""
-        self.network.run(milliseconds * 1_000)
-        return self.pull(1 << 30)
-
-    def pull(self, room: int) -> list[FromDaemon]:
-        data = b"".join(self.network.engines[self.rank].pull(self.connection, room))
-        return [read_from_daemon(kind, body) for kind, body in self._splitter.feed(data)]
-
-    def texts(self, kind: type[Notice]) -> list[str]:
-        return [effect.text for effect in self.network.effects[self.rank] if isinstance(effect, kind)]
-
-    @property
-    def is_closed(self) -> bool:
-        return any(
-            isinstance(effect, ClientClosed) and effect.connection == self.connection
-            for effect in self.network.effects[self.rank]
-        )
-
-
-def network(count: int = 1, settings: Settings | None = None) -> TinyNetwork:
-    made = TinyNetwork(one_site(count), settings)
-    made.form_view()
-    return made
-
-
-def kinds(words: list[FromDaemon]) -> list[str]:
-    return [word.cause if isinstance(word, GroupView) else type(word).__name__ for word in words]
-
+from tests.unit.protocol.peers import FRAME_MAX, Peer, changes, kinds, network
 
 # --- handshake and names
 
@@ -186,10 +116,13 @@ def test_members_at_different_daemons_see_the_same() -> None:
     one.say(JoinGroup("room"))
     one.read()
     other.say(JoinGroup("room"))
-    seen = one.read(), other.read()
-    views = [[word for word in words if isinstance(word, GroupView)] for words in seen]
-    assert views[0][0].members == views[1][0].members == tuple(sorted([one.process, other.process]))
-    assert views[0][0].transitional == (one.process,)
+    [change] = changes(one.read())
+    assert (change.came, change.gone, change.apart, change.cause) == ((other.process,), (), (), "join")
+    [view] = other.read()
+    assert isinstance(view, GroupView)
+    assert sorted(view.members) == sorted([one.process, other.process])
+    assert view.transitional == (other.process,)
+    assert (view.view, view.stamp, view.site) == (change.view, change.stamp, change.site)
     other.send("room", payload=b"to all")
     for peer in (one, other):
         [word] = peer.read()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from covey.config import AROUND_BYTES, DATAGRAM_BYTES_MAX
-from covey.protocol.transport.queue import PASSED_OVER_MAX, SubmitQueue, Waiting
+from covey.protocol.transport.queue import PASSED_OVER_MAX, SubmitQueue, Waiting, cost
 from covey.protocol.values import Bundle, Kind, Service
-from covey.protocol.wire.codec import Codec
+from covey.protocol.wire.codec import BUNDLE_OVERHEAD, Codec, encode_bundle
 from covey.protocol.wire.frames import Resend
 from covey.protocol.wire.group_names import groups_bytes
 from tests.unit.protocol.builders import VIEW, B
@@ -67,7 +67,7 @@ def test_a_part_with_the_names_of_its_groups_fits_one_datagram(groups: tuple[str
     queue = SubmitQueue(B, site=2, bytes_max=1_000_000, bundle_bytes=most)
     payload = bytes(range(256)) * 800
     queue.put(Waiting(1, 1, 1, Service.AGREED, groups, payload))
-    assert queue.peek_size() == most - groups_bytes(groups)
+    assert queue.next_bytes() == BUNDLE_OVERHEAD + most
     taken = take_all(queue)
     assert b"".join(one.payload for one in taken) == payload
     longest_name = Codec("c" * 255, 1, B)
@@ -89,7 +89,7 @@ def test_sessions_take_turns() -> None:
 
 def test_a_higher_priority_goes_first() -> None:
     queue = make_queue(b"a", b"b", session=1)
-    assert queue.peek_size() == 1
+    assert queue.next_bytes() == BUNDLE_OVERHEAD + groups_bytes(("room",)) + 1
     put(queue, b"x", session=2, priority=0)
     assert [bytes(one.payload) for one in take_all(queue)] == [b"x", b"a", b"b"]
 
@@ -127,14 +127,15 @@ def test_bytes_are_counted_for_each_session() -> None:
     assert queue.bytes_of(1) == queue.bytes_of(2) == 0
 
 
-def test_the_size_of_the_next_bundle_is_known_beforehand() -> None:
-    queue = make_queue(b"abcde", b"")
-    sizes = []
+@pytest.mark.parametrize("groups", [(), ("room",), tuple(f"{number:078}" for number in range(90))])
+def test_the_size_of_the_next_bundle_is_known_beforehand(groups: tuple[str, ...]) -> None:
+    queue = make_queue()
+    for payload in (b"abcde", b"", bytes(range(100))):
+        queue.put(Waiting(1, 1, 1, Service.AGREED, groups, payload))
     while len(queue):
-        sizes.append(queue.peek_size())
-        queue.take(1, 1)
-    assert sizes == [4, 1, 1]
-    assert queue.peek_size() == 0
+        size = queue.next_bytes()
+        assert size == len(encode_bundle(queue.take(1, 1)[0]))
+    assert queue.next_bytes() == 0
 
 
 def test_the_service_of_the_next_bundle_is_known_beforehand() -> None:
@@ -149,16 +150,16 @@ def test_the_service_of_the_next_bundle_is_known_beforehand() -> None:
 
 def test_there_is_room_up_to_the_bound_and_no_more() -> None:
     queue = make_queue(bytes(6_000), bytes_max=10_000)
-    assert queue.has_room(bytes(3_000))
-    assert not queue.has_room(bytes(4_001))
+    assert queue.has_room(cost(3_000, 0))
+    assert not queue.has_room(cost(4_001, 0))
 
 
 def test_taking_a_message_makes_room() -> None:
     queue = make_queue(b"xxxx", bytes(9_000), bytes_max=9_500)
-    assert not queue.has_room(bytes(9_000))
+    assert not queue.has_room(cost(9_000, 0))
     take_all(queue)
     assert queue.bytes_waiting == 0
-    assert queue.has_room(bytes(9_000))
+    assert queue.has_room(cost(9_000, 0))
 
 
 def test_room_is_made_only_when_the_whole_message_is_stamped() -> None:
@@ -170,19 +171,19 @@ def test_room_is_made_only_when_the_whole_message_is_stamped() -> None:
 
 def test_an_empty_queue_has_room_for_one_message_of_any_size() -> None:
     queue = make_queue(bytes_max=8)
-    assert queue.has_room(bytes(1_000))
+    assert queue.has_room(cost(1_000, 0))
     put(queue, bytes(1_000))
     queue.check()
-    assert not queue.has_room(b"x")
+    assert not queue.has_room(cost(1, 0))
 
 
 def test_messages_without_bytes_fill_the_queue_too() -> None:
     queue = make_queue(bytes_max=1_000)
     for _ in range(10_000):
-        if not queue.has_room(b""):
+        if not queue.has_room(cost(0, 5)):
             break
         put(queue, b"")
-    assert not queue.has_room(b"")
+    assert not queue.has_room(cost(0, 5))
 
 
 # --- a new view

@@ -1,39 +1,37 @@
-"""Silent and slow clients by themselves: what is done about whom, and which senders wait."""
+"""Silent and slow clients by themselves: what is done about whom, one by one and all together."""
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from covey.config import Settings
-from covey.ids import Life
 from covey.protocol.deadlines import Deadline
+from covey.protocol.session.entries import Entry
+from covey.protocol.session.outbox import Total
 from covey.protocol.session.session import Phase, Session
-from covey.protocol.session.slow import BLOCK_GROUPS, LOOK_US, Remedy, SlowClients, requests
-from covey.protocol.values import Bundle, Kind
-from covey.protocol.wire.session import Policy
-from tests.unit.protocol.builders import A, B, bundle, kit
+from covey.protocol.session.slow import BLOCK_GROUPS, LARGE_BYTES, LOOK_US, Remedy, SlowClients, requests
+from covey.protocol.wire.session import MAGIC, VERSION, Hello, Policy
+from tests.unit.protocol.builders import kit
 
 LIMIT = 24_000
+BUDGET = 50_000
 KIT = kit(settings=Settings(session_receive_bytes=LIMIT, message_bytes_max=3_000))
+TOTAL = Total()
 
 
 @pytest.fixture
 def slow() -> SlowClients:
     KIT.deadlines.clear(*Deadline)
-    return SlowClients(KIT)
+    TOTAL.size = 0
+    return SlowClients(KIT, TOTAL, BUDGET)
 
 
-def session(waiting: int = 0, policy: Policy = "block", since_us: int = 0) -> Session:
+def session(waiting: int = 0, policy: Policy = "block", since_us: int = 0, connection: int = 1) -> Session:
     """An open session for which so many bytes wait."""
-    one = Session(1, 101, since_us)
-    one.open("slow", "slow@a:1.101", 1, policy, 3_000)
-    one.outbox.put((bytes(waiting),), waiting, since_us)
+    one = Session(connection, 100 + connection, since_us, TOTAL)
+    one.open(Hello(MAGIC, VERSION, "slow", 1, policy), "slow@a:1.101", 3_000)
+    one.outbox.put(Entry(waiting, (bytes(waiting),)), since_us)
     return one
-
-
-def change(kind: Kind, *groups: str, origin: Life = A) -> Bundle:
-    return msgspec.structs.replace(bundle(1, origin=origin, session=101, groups=groups), kind=kind)
 
 
 @pytest.mark.parametrize(
@@ -56,60 +54,127 @@ def test_what_came_in_this_step_ends_nobody(slow: SlowClients) -> None:
     slow.check([one])
 
 
+def test_what_came_over_several_steps_and_is_beyond_the_bound_breaks_a_rule(slow: SlowClients) -> None:
+    one = session(LIMIT, "disconnect")
+    one.outbox.put(Entry(1, (b"x",)), 1)
+    slow.after_put(one, now_us=1)
+    with pytest.raises(AssertionError, match="W1"):
+        slow.check([one])
+
+
 def test_who_blocks_is_looked_at_until_it_has_caught_up(slow: SlowClients) -> None:
     one = session(LIMIT // 2)
     assert slow.after_put(one, now_us=5) is Remedy.BLOCK
     assert slow.after_put(one, now_us=6) is None
+    assert slow.blocking() == [one]
     assert KIT.deadlines.at(Deadline.CLIENTS) == 5 + LOOK_US
-    assert slow.look(one, now_us=LOOK_US) is None
+    assert slow.look(now_us=LOOK_US) == []
     one.outbox.pull(LIMIT)
     slow.after_pull(one)
     assert KIT.deadlines.at(Deadline.CLIENTS) == 0
-    assert slow.look(one, now_us=LOOK_US) is Remedy.UNBLOCK
-    assert slow.look(one, now_us=LOOK_US) is None
+    assert slow.look(now_us=LOOK_US) == [(one, Remedy.UNBLOCK)]
+    assert slow.look(now_us=LOOK_US) == []
+    assert slow.blocking() == []
 
 
 def test_who_blocks_for_too_long_is_ended(slow: SlowClients) -> None:
     one = session(LIMIT // 2)
     slow.after_put(one, now_us=0)
     limit_us = KIT.settings.block_max_ms * 1_000
-    assert slow.look(one, limit_us - 1) is None
-    assert slow.look(one, limit_us) is Remedy.END
+    assert slow.look(limit_us - 1) == []
+    assert slow.look(limit_us) == [(one, Remedy.END)]
 
 
 def test_who_says_nothing_is_rejected(slow: SlowClients) -> None:
-    one = Session(1, 101, 0)
+    one, said_hello = Session(1, 101, 0, TOTAL), session(connection=2)
+    slow.on_connected(said_hello, 0)
+    slow.on_connected(one, 0)
     limit_us = KIT.settings.hello_timeout_ms * 1_000
-    assert slow.look(one, limit_us - 1) is None
-    assert slow.look(one, limit_us) is Remedy.REJECT
+    assert slow.look(limit_us - 1) == []
+    assert slow.look(limit_us) == [(one, Remedy.REJECT)]
 
 
 def test_nobody_is_looked_at_where_all_keep_up(slow: SlowClients) -> None:
-    over = session()
-    over.phase = Phase.ENDING
-    slow.look_again([session(), over], now_us=0)
+    slow.after_put(session(), now_us=0)
+    slow.look_again(now_us=0)
     assert not KIT.deadlines.is_set(Deadline.CLIENTS)
-    slow.look_again([Session(1, 101, 0)], now_us=0)
+    slow.on_connected(Session(1, 101, 0, TOTAL), 0)
+    slow.look_again(now_us=0)
     assert KIT.deadlines.is_set(Deadline.CLIENTS)
 
 
-@pytest.mark.parametrize("kind", [Kind.UNBLOCK, Kind.DISCONNECT])
-def test_senders_wait_for_the_last_of_those_who_asked(slow: SlowClients, kind: Kind) -> None:
-    slow.on_change(change(Kind.BLOCK, "room", "hall"))
-    slow.on_change(change(Kind.BLOCK, "room", origin=B))
-    slow.on_change(change(kind))
-    slow.check([])
-    assert slow.blocked() == ["room"]
-    assert slow.must_wait(("hall", "room"))
-    assert not slow.must_wait(("hall",))
-    slow.on_change(change(kind, origin=B))
-    assert slow.blocked() == []
+def test_who_is_gone_is_looked_at_no_more(slow: SlowClients) -> None:
+    one = session(LIMIT // 2)
+    one.lag_max_us = 1
+    slow.on_connected(one, 0)
+    slow.after_put(one, now_us=0)
+    slow.on_gone(one)
+    KIT.deadlines.clear(Deadline.CLIENTS)
+    slow.look_again(now_us=0)
+    assert not KIT.deadlines.is_set(Deadline.CLIENTS)
+    assert slow.longest() is None
 
 
-def test_requests_end_with_their_view(slow: SlowClients) -> None:
-    slow.on_change(change(Kind.BLOCK, "room"))
-    slow.on_view()
-    assert not slow.must_wait(("room",))
+# --- how long it may wait
+
+
+def test_what_waits_for_longer_than_allowed_ends_a_session_however_little_it_is(slow: SlowClients) -> None:
+    one = session(1)
+    one.lag_max_us = 700_000
+    assert slow.after_put(one, now_us=0) is None
+    assert KIT.deadlines.at(Deadline.CLIENTS) == LOOK_US
+    assert slow.look(699_999) == []
+    slow.look_again(699_999)
+    assert KIT.deadlines.is_set(Deadline.CLIENTS)
+    assert slow.look(700_000) == [(one, Remedy.END)]
+
+
+def test_who_reads_in_time_may_go_on(slow: SlowClients) -> None:
+    one = session(1)
+    one.lag_max_us = 700_000
+    slow.after_put(one, now_us=0)
+    one.outbox.pull(1)
+    one.outbox.put(Entry(1, (b"x",)), 600_000)
+    assert slow.look(700_000) == []
+    one.outbox.pull(1)
+    assert slow.look(1_300_000) == []
+    KIT.deadlines.clear(Deadline.CLIENTS)
+    slow.look_again(1_300_000)
+    assert not KIT.deadlines.is_set(Deadline.CLIENTS)
+
+
+# --- all together
+
+
+def test_the_longest_backlog_is_found(slow: SlowClients) -> None:
+    sessions = [session(size, connection=at) for at, size in enumerate((5_000, 9_000, 9_000, LARGE_BYTES - 1))]
+    for one in sessions:
+        slow.after_put(one, now_us=0)
+    slow.check(sessions)
+    assert slow.longest() is sessions[1]
+    assert slow.waiting() == [sessions[1], sessions[2], sessions[0]]
+    sessions[1].outbox.pull(9_000)
+    sessions[2].phase = Phase.ENDING
+    assert slow.longest() is sessions[0]
+
+
+def test_a_large_backlog_that_nobody_knows_breaks_a_rule(slow: SlowClients) -> None:
+    with pytest.raises(AssertionError, match="W3"):
+        slow.check([session(LARGE_BYTES)])
+
+
+@pytest.mark.parametrize(("size", "is_over"), [(BUDGET, False), (BUDGET + 1, True)])
+def test_the_bound_of_all_together(slow: SlowClients, size: int, is_over: bool) -> None:
+    session(size)
+    assert slow.is_over_budget is is_over
+
+
+def test_a_configured_bound_goes_before_that_of_the_machine() -> None:
+    configured = kit(settings=Settings(clients_bytes_max=1_000))
+    total = Total()
+    slow = SlowClients(configured, total, BUDGET)
+    total.size = 1_001
+    assert slow.is_over_budget
 
 
 def test_one_request_names_few_groups() -> None:

@@ -11,7 +11,7 @@ from covey.protocol.groups.roster import PORTION, Member, Roster
 from covey.protocol.values import Place
 from covey.protocol.wire.session import JoinGroup
 from tests.unit.protocol.network import TinyNetwork
-from tests.unit.protocol.test_clients import Peer, network
+from tests.unit.protocol.peers import Peer, network
 
 ME = Life(0, 7)
 
@@ -92,6 +92,7 @@ def test_of_many_sessions_those_with_most_waiting_are_told() -> None:
         peers.append(Peer(house, connection=number))
         peers[-1].hello(f"p{number}")
     peers[-1].say(JoinGroup("room"))
+    peers[0].send("room", payload=bytes(5_000))
     house.run(50_000)
     snapshot = told(house)
     assert snapshot["session_count"] == SNAPSHOT_MAX + 5

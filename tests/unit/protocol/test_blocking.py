@@ -1,0 +1,127 @@
+"""Which groups' senders wait, and for which share of the time receivers may make them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from covey.ids import Life
+from covey.protocol.session.blocking import Blocked
+from covey.protocol.values import Bundle, Kind
+from tests.unit.protocol.builders import A, B, bundle
+
+SECOND_US = 1_000_000
+LOOK_US = 200_000
+BLOCK_MAX_MS = 10_000
+
+
+def change(kind: Kind, *groups: str, origin: Life = A, session: int = 101) -> Bundle:
+    return msgspec.structs.replace(bundle(1, origin=origin, session=session, groups=groups), kind=kind)
+
+
+def blocked_us(blocked: Blocked, seconds: int, asks: bool = True, start_us: int = 0) -> int:
+    """For how long senders wait while somebody asks all the time, each receiver for a second."""
+    waited = 0
+    for now_us in range(start_us, start_us + seconds * SECOND_US, LOOK_US):
+        if asks:
+            asker = now_us // SECOND_US
+            blocked.on_change(change(Kind.BLOCK, "room", session=asker), now_us)
+            blocked.on_change(change(Kind.UNBLOCK, session=asker - 1), now_us)
+        blocked.look(now_us)
+        blocked.check()
+        waited += LOOK_US * blocked.must_wait(("room",))
+    return waited
+
+
+# --- who waits
+
+
+@pytest.mark.parametrize("kind", [Kind.UNBLOCK, Kind.DISCONNECT])
+def test_senders_wait_for_the_last_of_those_who_asked(kind: Kind) -> None:
+    blocked = Blocked(25, BLOCK_MAX_MS)
+    blocked.on_change(change(Kind.BLOCK, "room", "hall"), 0)
+    blocked.on_change(change(Kind.BLOCK, "room", origin=B), 0)
+    blocked.on_change(change(kind), 0)
+    blocked.check()
+    assert blocked.has_changed
+    assert blocked.groups() == ["room"]
+    assert blocked.must_wait(("hall", "room"))
+    assert not blocked.must_wait(("hall",))
+    blocked.on_change(change(kind, origin=B), 0)
+    assert blocked.groups() == []
+
+
+def test_requests_end_with_their_view() -> None:
+    blocked = Blocked(25, BLOCK_MAX_MS)
+    blocked.on_change(change(Kind.BLOCK, "room"), 0)
+    blocked.on_view(1)
+    blocked.check()
+    assert blocked.has_changed
+    assert not blocked.must_wait(("room",))
+    blocked.on_change(change(Kind.UNBLOCK), 2)
+    blocked.check()
+
+
+def test_a_request_of_nobody_breaks_a_rule() -> None:
+    blocked = Blocked(25, BLOCK_MAX_MS)
+    blocked.on_change(change(Kind.BLOCK, "room"), 0)
+    blocked._askers["room"].clear()
+    with pytest.raises(AssertionError, match="W2"):
+        blocked.check()
+
+
+# --- for which share of the time
+
+
+@pytest.mark.parametrize("percent", [1, 25, 60])
+def test_receivers_that_always_ask_hold_up_a_group_for_that_share_of_the_time(percent: int) -> None:
+    blocked = Blocked(percent, BLOCK_MAX_MS)
+    seconds = 1_000
+    share = blocked_us(blocked, seconds) / (seconds * SECOND_US)
+    burst = percent / 100 * BLOCK_MAX_MS / 1_000 / seconds
+    assert percent / 100 - 0.02 <= share <= percent / 100 + burst + 0.02
+
+
+def test_the_whole_time_is_never_used_up() -> None:
+    assert blocked_us(Blocked(100, BLOCK_MAX_MS), 500) == 500 * SECOND_US
+
+
+def test_who_asks_for_the_first_time_gets_its_share_of_the_longest_block() -> None:
+    blocked = Blocked(50, BLOCK_MAX_MS)
+    blocked.on_change(change(Kind.BLOCK, "room"), 0)
+    blocked.look(9_900_000)
+    assert blocked.must_wait(("room",))
+    blocked.has_changed = False
+    blocked.look(10_100_000)
+    assert not blocked.must_wait(("room",))
+    assert blocked.has_changed
+    assert blocked.groups() == []
+
+
+def test_a_new_view_gives_no_new_allowance() -> None:
+    blocked = Blocked(25, BLOCK_MAX_MS)
+    waited = sum(_a_view(blocked, 2 * at) for at in range(200))
+    assert waited <= 0.25 * 400 * SECOND_US + 3 * SECOND_US
+
+
+def _a_view(blocked: Blocked, second: int) -> int:
+    waited = blocked_us(blocked, 2, start_us=second * SECOND_US)
+    blocked.on_view((second + 2) * SECOND_US)
+    return waited
+
+
+def test_one_group_does_not_pay_for_another() -> None:
+    blocked = Blocked(25, BLOCK_MAX_MS)
+    blocked_us(blocked, 100)
+    blocked.on_change(change(Kind.BLOCK, "hall", session=7_000), 100 * SECOND_US)
+    assert blocked.must_wait(("hall",))
+
+
+def test_an_allowance_that_is_whole_again_is_forgotten() -> None:
+    blocked = Blocked(25, BLOCK_MAX_MS)
+    assert blocked.is_idle
+    blocked_us(blocked, 100)
+    blocked.on_view(100 * SECOND_US)
+    assert not blocked.is_idle
+    blocked_us(blocked, 100, asks=False, start_us=100 * SECOND_US)
+    assert blocked.is_idle
