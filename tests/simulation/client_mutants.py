@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from covey.ids import Life
-from covey.protocol.clients import Clients
-from covey.protocol.effects import Deliver, Installed
+from covey.protocol.desk import Desk
+from covey.protocol.effects import Deliver
 from covey.protocol.groups import layer
-from covey.protocol.groups.layer import Groups, Out, Step
+from covey.protocol.groups.layer import Groups, Out, names
 from covey.protocol.groups.roster import Member, Roster
+from covey.protocol.groups.step import Members, Step
 from covey.protocol.inputs import Submit
 from covey.protocol.session.session import Session
+from covey.protocol.telling import Changed, Passed, Telling, Told
 from covey.protocol.transport import queue
 from covey.protocol.transport.queue import SubmitQueue, Waiting
-from covey.protocol.values import Bundle, Kind, Service, SessionGroups
-from covey.protocol.wire.session import GroupLeft, GroupSignal, GroupView
+from covey.protocol.values import Bundle, Kind, Service, Stay
+from covey.protocol.wire.runs import Run, Views
+from covey.protocol.wire.session import NET, Change, GroupLeft, GroupSignal, GroupView
 
 from .mutants import Mutant
 
@@ -27,23 +31,53 @@ def _rewritten(rewrite: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What clients are told, with each thing rewritten; None is not told."""
 
     def make(right: Any) -> Any:
-        def told(self: Any, *arguments: Any) -> list[Out]:
-            told_as: list[tuple[tuple[int, ...], Any]] = [
-                (sessions, rewrite(what)) for sessions, what in right(self, *arguments)
-            ]
-            return [Out(sessions, what) for sessions, what in told_as if what is not None]
+        def told(self: Any, *arguments: Any) -> Iterator[Out | None]:
+            for out in right(self, *arguments):
+                what = None if out is None else rewrite(out.what)
+                yield Out(out.sessions, what) if what is not None else None
 
         return told
 
     return make
 
 
+def _views_as(rewrite: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Each view rewritten, whole or as a difference; nothing else is."""
+
+    def rewritten(what: Any) -> Any:
+        if isinstance(what, GroupView):
+            return rewrite(what)
+        return _run_of(what.run.group, map(rewrite, what.changes)) if isinstance(what, Views) else what
+
+    return rewritten
+
+
+def _run_of(group: str, changes: Iterable[Change]) -> Views:
+    run = Run(group)
+    for change in changes:
+        run.add(change)
+    return Views(run, 0, len(run))
+
+
+def _with(what: GroupView | Change, **fields: Any) -> GroupView | Change:
+    return what._replace(**fields) if isinstance(what, Change) else msgspec.structs.replace(what, **fields)
+
+
 def _all_moved_together(what: Any) -> Any:
     return msgspec.structs.replace(what, transitional=what.members) if isinstance(what, GroupView) else what
 
 
+def _nobody_is_a_stranger(right: Any) -> Any:
+    """Whole lists instead of differences: only they can call somebody new one who moved with us."""
+
+    def for_who_stayed(self: Step, group: str, before: Members, now: Members, together: Members) -> GroupView:
+        return self._whole(group, names(now.values()), names(now.values()))
+
+    return for_who_stayed
+
+
 def _same_cause(what: Any) -> Any:
-    return msgspec.structs.replace(what, cause="join") if isinstance(what, GroupView) else what
+    return _with(what, cause="join")
 
 
 def _no_self_leave(what: Any) -> Any:
@@ -51,76 +85,90 @@ def _no_self_leave(what: Any) -> Any:
 
 
 def _one_view_id(what: Any) -> Any:
-    return msgspec.structs.replace(what, stamp=0, site=0) if isinstance(what, GroupView) else what
+    return _with(what, stamp=NET[0], site=NET[1])
+
+
+def _nobody_is_apart(what: Any) -> Any:
+    return what._replace(apart=()) if isinstance(what, Change) else what
 
 
 def _once_for_each_group(right: Any) -> Any:
-    def gathered(bundle: Bundle, local: dict[str, tuple[int, ...]], addresses: dict[str, int]) -> tuple[int, ...]:
+    def gathered(bundle: Bundle, local: dict[str, Collection[int]], addresses: dict[str, int]) -> tuple[int, ...]:
         return tuple(session for group in bundle.groups for session in local.get(group, ()))
 
     return gathered
 
 
 def _light_views_after_the_signal(right: Any) -> Any:
-    def change(self: Groups, after: list[Deliver], installed: Installed) -> list[Out]:
-        early = [out for effect in after if effect.bundle.kind is Kind.JOIN for out in self.deliver(effect)]
-        rest = [effect for effect in after if effect.bundle.kind is not Kind.JOIN]
-        return early + right(self, rest, installed)  # type: ignore[no-any-return]
+    def daemon_change(self: Telling, change: Changed) -> Iterator[Told | Passed]:
+        for effect in change.after:
+            if effect.bundle.kind is Kind.JOIN:
+                yield from self._all(self._groups.changed([effect]))
+        rest = [effect for effect in change.after if effect.bundle.kind is not Kind.JOIN]
+        yield from right(self, Changed(rest, change.installed))
 
-    return change
+    return daemon_change
 
 
 def _only_who_was_there(right: Any) -> Any:
-    def is_touched(self: Step, group: str) -> bool:
-        return bool(self._at_signal[group] != self._roster.members(group))
+    def touched_by(self: Step, bundle: Bundle) -> Iterator[str]:
+        if bundle.kind is not Kind.MESSAGES:
+            yield from right(self, bundle)
 
-    return is_touched
+    return touched_by
+
+
+def _all_touched(right: Any) -> Any:
+    def touched(self: Step) -> Iterator[str]:
+        yield from self._roster.local_groups()
+        yield from right(self)
+
+    return touched
 
 
 def _members_only(right: Any) -> Any:
-    def deliver(self: Groups, effect: Deliver) -> list[Out]:
+    def message(self: Groups, effect: Deliver) -> list[Out]:
         bundle = effect.bundle
         groups = self.roster.groups_of(bundle.origin, bundle.session)
-        if self._me.rank % 2 and bundle.kind is Kind.MESSAGES and not set(groups) & set(bundle.groups):
+        if self.me.rank % 2 and not set(groups) & set(bundle.groups):
             return []
         return right(self, effect)  # type: ignore[no-any-return]
 
-    return deliver
+    return message
 
 
 def _at_most_one_session(right: Any) -> Any:
-    def adopt(self: Roster, life: Life, declared: tuple[SessionGroups, ...]) -> None:
+    def adopt(self: Roster, life: Life, declared: tuple[Stay, ...]) -> None:
         right(self, life, declared[:1])
 
     return adopt
 
 
 def _free_at_once(right: Any) -> Any:
-    def depart(self: Clients, session: Session) -> None:
-        right(self, session)
-        self._free(session.number)
+    def depart(self: Desk, session: Session, why: str) -> None:
+        right(self, session, why)
+        self.free(session.number)
 
     return depart
 
 
 def _crash_unnoticed(right: Any) -> Any:
-    def change(self: Clients, session: Session, kind: Kind, groups: tuple[str, ...]) -> None:
+    def change(self: Desk, session: Session, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
         if kind is Kind.DISCONNECT:
-            self._free(session.number)
+            self.free(session.number)
         else:
-            right(self, session, kind, groups)
+            right(self, session, kind, groups, why)
 
     return change
 
 
 def _joiners_hear_at_once(right: Any) -> Any:
-    def deliver(self: Step, effect: Deliver) -> list[Out]:
-        outs = right(self, effect)
+    def deliver(self: Step, effect: Deliver) -> Iterator[Out | None]:
+        yield from right(self, effect)
         bundle = effect.bundle
         if bundle.kind is Kind.JOIN and bundle.origin == self._me:
             group = bundle.groups[0]
             self._present[group] = (*self._present.get(group, ()), bundle.session)
-        return outs  # type: ignore[no-any-return]
 
     return deliver
 
@@ -136,7 +184,7 @@ def _stays_after_leaving(right: Any) -> Any:
     def leave(self: Roster, group: str, life: Life, session: int) -> Member | None:
         member = right(self, group, life, session)
         if member is not None and life == self._me:
-            self._local[group] = (*self.local(group), session)
+            self._local.setdefault(group, {})[session] = None
         return member  # type: ignore[no-any-return]
 
     return leave
@@ -145,29 +193,28 @@ def _stays_after_leaving(right: Any) -> Any:
 def _signal_first(right: Any) -> Any:
     """Every join and leave is treated like a change of the network."""
 
-    def deliver(self: Groups, effect: Deliver) -> list[Out]:
-        outs: list[Out] = []
-        for out in right(self, effect):
-            if isinstance(out.what, GroupView):
-                outs.append(Out(out.sessions, GroupSignal(out.what.group)))
-            outs.append(out)
-        return outs
+    def changed(self: Groups, effects: list[Deliver]) -> Iterator[Out]:
+        for out in right(self, effects):
+            if isinstance(out.what, GroupView | Views):
+                group = out.what.group if isinstance(out.what, GroupView) else out.what.run.group
+                yield Out(out.sessions, GroupSignal(group))
+            yield out
 
-    return deliver
+    return changed
 
 
 def _weak_changes(right: Any) -> Any:
     """Joins and leaves are not ordered with the messages."""
 
-    def change(self: Clients, session: Session, kind: Kind, groups: tuple[str, ...]) -> None:
-        submit = self._submit
+    def change(self: Desk, session: Session, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
+        submit = self.submit
 
         def weaker(one: Submit) -> str:
             return submit(msgspec.structs.replace(one, service=Service.RELIABLE))
 
-        self._submit = weaker
-        right(self, session, kind, groups)
-        self._submit = submit
+        self.submit = weaker
+        right(self, session, kind, groups, why)
+        self.submit = submit
 
     return change
 
@@ -185,40 +232,61 @@ def _until_its_line_is_empty(right: Any) -> Any:
     return done
 
 
+def _next_begun_too_early(right: Any) -> Any:
+    """The next item is begun, and told, before the last is done."""
+
+    def following(self: Telling) -> Told | Passed | None:
+        if self._portions is not None and self._waiting:
+            self._portions = chain(self._begin(), self._portions)
+        return right(self)  # type: ignore[no-any-return]
+
+    return following
+
+
 CLIENT_MUTANTS: dict[str, Mutant] = {
     "joiners moved with everybody": Mutant(
-        "S5", "the transitional set is all members", Groups, "deliver", _rewritten(_all_moved_together)
+        "S5", "the transitional set is all members", Groups, "changed", _rewritten(_all_moved_together)
     ),
     "strangers moved with us": Mutant(
-        "S5", "network views know no strangers", Step, "views", _rewritten(_all_moved_together)
+        "S5", "network views know no strangers", Step, "_for_who_stayed", _nobody_is_a_stranger
     ),
-    "signal for light changes": Mutant("C1", "a join or leave costs a signal", Groups, "deliver", _signal_first),
-    "view ids repeat": Mutant("S3", "light views are all called net", Groups, "deliver", _rewritten(_one_view_id)),
+    "apart forgotten": Mutant(
+        "S5",
+        "a difference does not say who did not move with us",
+        Step,
+        "views",
+        _rewritten(_views_as(_nobody_is_apart)),
+    ),
+    "signal for light changes": Mutant("C1", "a join or leave costs a signal", Groups, "changed", _signal_first),
+    "view ids repeat": Mutant(
+        "S3", "light views are all called net", Groups, "changed", _rewritten(_views_as(_one_view_id))
+    ),
     "light view after the signal": Mutant(
-        "C3", "a join between signal and view is shown", Groups, "change", _light_views_after_the_signal
+        "C3", "a join between signal and view is shown", Telling, "_daemon_change", _light_views_after_the_signal
     ),
     "only some strangers adopted": Mutant("C3", "a merge forgets sessions", Roster, "adopt", _at_most_one_session),
     "agreed after the signal untouched": Mutant(
-        "C2", "a group goes on though the daemons' view ended inside it", Step, "_is_touched", _only_who_was_there
+        "C2", "a group goes on though the daemons' view ended inside it", Step, "_touched_by", _only_who_was_there
     ),
-    "every group touched": Mutant(
-        "C4", "a daemon change is shown to all", Step, "_is_touched", lambda right: lambda self, group: True
-    ),
-    "wrong cause": Mutant("C5", "every view is called a join", Groups, "deliver", _rewritten(_same_cause)),
+    "every group touched": Mutant("C4", "a daemon change is shown to all", Step, "_touched", _all_touched),
+    "wrong cause": Mutant("C5", "every view is called a join", Groups, "changed", _rewritten(_views_as(_same_cause))),
     "self leave forgotten": Mutant("C6", "nobody learns where it left", Groups, "_leave", _rewritten(_no_self_leave)),
-    "crash unnoticed": Mutant("C7", "a crashed client stays a member", Clients, "_change", _crash_unnoticed),
-    "name free at once": Mutant("C8", "a name is used before its departure", Clients, "_depart", _free_at_once),
+    "crash unnoticed": Mutant("C7", "a crashed client stays a member", Desk, "change", _crash_unnoticed),
+    "name free at once": Mutant("C8", "a name is used before its departure", Desk, "depart", _free_at_once),
     "some for members only": Mutant(
-        "M8", "some daemons let only members send to a group", Groups, "deliver", _members_only
+        "M8", "some daemons let only members send to a group", Groups, "message", _members_only
     ),
     "once for each group": Mutant("M9", "a message comes once for each group", layer, "gathered", _once_for_each_group),
     "joiners hear at once": Mutant(
         "S1", "who joins after the signal hears before its view", Step, "deliver", _joiners_hear_at_once
     ),
     "heard after leaving": Mutant("S1", "messages go on after the leave", Roster, "leave", _stays_after_leaving),
-    "changes not ordered": Mutant("C2", "joins and leaves are only reliable", Clients, "_change", _weak_changes),
+    "changes not ordered": Mutant("C2", "joins and leaves are only reliable", Desk, "change", _weak_changes),
     "signal twice": Mutant(
-        "S11", "the signal is told twice", Step, "signals", lambda right: lambda self: 2 * right(self)
+        "S11", "the signal is told twice", Step, "signals", lambda right: lambda self: iter(2 * list(right(self)))
+    ),
+    "told before the last is": Mutant(
+        "M5", "what comes next is told before the last is done", Telling, "next", _next_begun_too_early
     ),
     "priority starves": Mutant(
         "fairness", "a lower priority waits until no higher one does", queue, "PASSED_OVER_MAX", lambda right: 1 << 30
