@@ -142,7 +142,8 @@ class Clients:
             return []
         parts = session.outbox.pull(room)
         session.ready = bool(session.outbox)
-        session.spoken_us = self._desk.now_us
+        if parts:
+            session.spoken_us = self._desk.now_us
         self._desk.slow.after_pull(session)
         return parts
 
