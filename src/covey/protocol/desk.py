@@ -229,5 +229,5 @@ class Desk:
 
     def check(self) -> None:
         outboxes = [*(session.outbox for session in self.by_connection.values()), *self._left_behind]
-        entries = {id(one): one.size for outbox in outboxes for one in outbox.entries()}
-        assert self.total.size == sum(entries.values()), "X2"
+        entries = dict.fromkeys(one for outbox in outboxes for one in outbox.entries())
+        assert self.total.size == sum(one.size for one in entries), "X2"
