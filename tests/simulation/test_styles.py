@@ -8,7 +8,7 @@ import pytest
 
 from covey.config import DATAGRAM_BYTES_MAX, GROUPS_BYTES_MAX, GROUPS_MAX, Settings
 from covey.drivers.simulation.network import NEAR_THE_LIMIT, Network, NetworkOptions
-from covey.drivers.simulation.options import Asked, draw, packets_needed
+from covey.drivers.simulation.options import Asked, draw
 from covey.drivers.simulation.style import PLAIN_GROUPS, Style
 from covey.names import GROUP_MAX, NAME_MAX, destination_problem, name_problem
 from covey.protocol.values import Count
@@ -77,5 +77,5 @@ def test_settings_are_drawn_from_their_whole_range() -> None:
     assert {one.packet_bytes for one in drawn} == {600, 1_400, 9_000, 65_000}
     assert any(one.clients_bytes_max for one in drawn)
     assert min(one.memberships_max for one in drawn) < 100
-    assert all(one.ring_packets_unstable >= packets_needed(one) for one in drawn)
+    assert all(one.ring_packets_unstable >= one.pieces_max for one in drawn)
     assert all(not one.clients_bytes_max or one.clients_bytes_max > one.session_receive_bytes for one in drawn)

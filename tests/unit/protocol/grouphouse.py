@@ -89,9 +89,11 @@ class House:
 
     # --- what is told
 
-    def seen(self, outs: Iterable[Out]) -> list[Seen]:
+    def seen(self, outs: Iterable[Out | None]) -> list[Seen]:
         """Each thing told, session by session, in few words."""
-        told = [one for sessions, what in outs for session in sessions for one in self._one(session, what)]
+        told = [
+            one for sessions, what in filter(None, outs) for session in sessions for one in self._one(session, what)
+        ]
         self.groups.roster.check()
         return told
 

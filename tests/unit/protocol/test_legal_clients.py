@@ -26,7 +26,7 @@ from covey.protocol.wire.session import (
     sending_parts,
 )
 from tests.unit.protocol.network import TinyNetwork
-from tests.unit.protocol.test_clients import Peer, network
+from tests.unit.protocol.peers import Peer, network
 
 
 def frames(peer: Peer, groups: tuple[str, ...], sizes: list[int]) -> bytes:
@@ -106,7 +106,7 @@ def test_whatever_is_sent_fits_a_datagram() -> None:
     peer = Peer(house, rank=2)
     peer.hello()
     peer.say(*(JoinGroup(f"{number}".ljust(90, "g")) for number in range(930)))
-    house.run_until(lambda: len(house.engines[0].clients.groups.roster.sizes()) == 930)
+    house.run_until(lambda: len(house.engines[0].clients.groups.roster) == 930)
     sender = Peer(house)
     sender.hello("bob")
     arrived: list[int] = []

@@ -6,7 +6,7 @@ import gc
 
 from covey.protocol.inputs import ClientGone
 from covey.protocol.wire.session import Bye, JoinGroup, LeaveGroup
-from tests.unit.protocol.test_clients import Peer, network
+from tests.unit.protocol.peers import Peer, network
 
 
 def test_sessions_views_and_errors_leave_no_rings_behind() -> None:

@@ -164,18 +164,18 @@ class ClientStreams:
 
     def write(self) -> None:
         """One turn's portion of what waits for clients, each in its turn."""
-        self._write_from(self._little_to_write)
-        self._write_from(self._to_write)
-
-    def _write_from(self, queue: deque[Stream]) -> None:
-        room = WRITE_TURN_BYTES_MAX
-        for _ in range(WRITE_STREAMS_MAX):
-            if not queue or room <= 0:
-                return
+        streams, room = WRITE_STREAMS_MAX, WRITE_TURN_BYTES_MAX
+        while room > 0 and streams > 0 and (queue := self._next_to_write(streams)):
             stream = queue.popleft()
             stream.in_write_queue = False
+            streams -= 1
             if stream.is_open():
                 room -= self._write(stream)
+
+    def _next_to_write(self, streams_left: int) -> deque[Stream]:
+        """Those for whom little waits come first, but have no more than half of a turn where others wait too."""
+        little_first = streams_left > WRITE_STREAMS_MAX // 2 or not self._to_write
+        return self._little_to_write if self._little_to_write and little_first else self._to_write
 
     def write_all(self) -> None:
         """There is no next turn: whoever has room gets what waits."""

@@ -104,6 +104,8 @@ class Declared:
 
     def _end(self, session: int) -> None:
         """All stays of a session: whole pages where it has its own."""
+        if session not in self._page_of:
+            return
         for number in self._pages_of.pop(session, ()):
             for _, group in self._pages.pop(number).stays:
                 del self._page_of[session][group]
