@@ -101,7 +101,7 @@ def test_nothing_is_taken_from_who_was_given_up(house: House) -> None:
 
 
 def test_of_those_who_were_given_up_and_do_not_read_only_some_are_kept(house: House) -> None:
-    house.perform(*map(ClientReady, house.connections))
+    house.perform(*map(much_for, house.connections))
     house.perform(*map(ClientClosed, house.connections))
     house.streams.write_all()
     gone = [one.connection for one in house.given if isinstance(one, ClientGone)]
@@ -113,7 +113,7 @@ def test_everybody_who_has_room_gets_the_last_words_however_many_are_given_up(
 ) -> None:
     monkeypatch.setattr(module, "WRITE_STREAMS_MAX", A_TURN)
     house.engine.words = dict.fromkeys(house.connections, b"the daemon stops")
-    house.perform(*map(ClientReady, house.connections), *map(ClientClosed, house.connections))
+    house.perform(*map(much_for, house.connections), *map(ClientClosed, house.connections))
     house.streams.write_all()
     assert [client.recv(100) for client in house.clients] == [b"the daemon stops"] * CLIENTS
     assert [client.recv(100) for client in house.clients] == [b""] * CLIENTS
@@ -180,12 +180,26 @@ def test_who_is_not_to_be_read_is_left_alone_though_it_was_in_the_queue(
     assert house.said() == [other]
 
 
+def much_for(connection: int) -> ClientReady:
+    return ClientReady(connection, module.LITTLE_BYTES + 1)
+
+
+def test_those_for_whom_little_waits_do_not_stand_behind_the_others(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WRITE_STREAMS_MAX", 4)
+    monkeypatch.setattr(module, "PULL_BYTES", 1)
+    first, last = house.connections[:10], house.connections[-1]
+    house.perform(*map(much_for, first), ClientReady(last, 10))
+    assert house.engine.pulled == [last, *first[:3]]
+
+
 def test_a_turn_writes_to_a_bounded_number_of_streams_and_the_others_come_next(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "WRITE_STREAMS_MAX", A_TURN)
     monkeypatch.setattr(module, "PULL_BYTES", 1)
-    house.perform(*map(ClientReady, house.connections))
+    house.perform(*map(much_for, house.connections))
     assert house.engine.pulled == house.connections[:A_TURN]
     assert house.streams.unwritten() == CLIENTS  # Everybody has more waiting, so nobody has left the queue.
     while len(house.engine.pulled) < CLIENTS:
@@ -195,7 +209,7 @@ def test_a_turn_writes_to_a_bounded_number_of_streams_and_the_others_come_next(
 
 def test_a_turn_writes_a_bounded_number_of_bytes_round_robin(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WRITE_TURN_BYTES_MAX", 4 * PULL_BYTES)
-    house.perform(*map(ClientReady, house.connections[:3]))
+    house.perform(*map(much_for, house.connections[:3]))
     assert house.engine.pulled == [1, 2, 3, 1]
     assert house.streams.is_behind()
 

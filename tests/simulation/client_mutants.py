@@ -193,9 +193,9 @@ def _stays_after_leaving(right: Any) -> Any:
 def _signal_first(right: Any) -> Any:
     """Every join and leave is treated like a change of the network."""
 
-    def changed(self: Groups, effects: list[Deliver]) -> Iterator[Out]:
+    def changed(self: Groups, effects: list[Deliver]) -> Iterator[Out | None]:
         for out in right(self, effects):
-            if isinstance(out.what, GroupView | Views):
+            if out is not None and isinstance(out.what, GroupView | Views):
                 group = out.what.group if isinstance(out.what, GroupView) else out.what.run.group
                 yield Out(out.sessions, GroupSignal(group))
             yield out
@@ -243,6 +243,18 @@ def _next_begun_too_early(right: Any) -> Any:
     return following
 
 
+def _small_ones_pass(right: Any) -> Any:
+    """Whoever fits is let in, however long somebody else waits for more room."""
+
+    def admits(self: SubmitQueue, session: int, needed: int) -> bool:
+        if self._fits(needed):
+            self.give_up(session)
+            return True
+        return right(self, session, needed)  # type: ignore[no-any-return]
+
+    return admits
+
+
 CLIENT_MUTANTS: dict[str, Mutant] = {
     "joiners moved with everybody": Mutant(
         "S5", "the transitional set is all members", Groups, "changed", _rewritten(_all_moved_together)
@@ -270,7 +282,7 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
     ),
     "every group touched": Mutant("C4", "a daemon change is shown to all", Step, "_touched", _all_touched),
     "wrong cause": Mutant("C5", "every view is called a join", Groups, "changed", _rewritten(_views_as(_same_cause))),
-    "self leave forgotten": Mutant("C6", "nobody learns where it left", Groups, "_leave", _rewritten(_no_self_leave)),
+    "self leave forgotten": Mutant("C6", "nobody learns where it left", Groups, "changed", _rewritten(_no_self_leave)),
     "crash unnoticed": Mutant("C7", "a crashed client stays a member", Desk, "change", _crash_unnoticed),
     "name free at once": Mutant("C8", "a name is used before its departure", Desk, "depart", _free_at_once),
     "some for members only": Mutant(
@@ -290,6 +302,9 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
     ),
     "priority starves": Mutant(
         "fairness", "a lower priority waits until no higher one does", queue, "PASSED_OVER_MAX", lambda right: 1 << 30
+    ),
+    "small ones pass": Mutant(
+        "fairness", "small messages pass a large one that waits for room", SubmitQueue, "admits", _small_ones_pass
     ),
     "no turns": Mutant(
         "fairness", "a session goes on until its line is empty", SubmitQueue, "_done", _until_its_line_is_empty

@@ -55,8 +55,9 @@ FIRST_SEEDS = {
     "heard after leaving": 49,
     "changes not ordered": 7,
     "signal twice": 49,
-    "priority starves": 2,
-    "no turns": 2,
+    "priority starves": 57,
+    "no turns": 57,
+    "small ones pass": 143,
     "apart forgotten": 7,
     "told before the last is": 49,
 }

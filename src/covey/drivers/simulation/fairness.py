@@ -8,8 +8,9 @@ Not here:  what is judged from the trace alone (checkers/): when a message was h
 A session *waits* while it has a message that its daemon has read, or would not read, and has not stamped; each stamp
 of a word of its own begins its wait anew. While it waits, the messages of others that its daemon stamps are counted, as
 long as the view is the same and no receiver makes senders wait; joins and leaves are not, since nobody refuses them for
-want of room. More than `_FEW`, which is what a narrow queue holds, and some for each session that sends there: it
-starves. Priorities and turns explain far less.
+want of room. More than `_FEW`, which is what a narrow queue holds or one step does, and some for each session that
+sends there: it starves. Priorities and turns explain far less. When the daemon reads on, all that it had read of the
+session is done: what follows is still on its way, and its wait begins anew.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from covey.ids import Life
-from covey.protocol.effects import ClientClosed, Deliver, Effect, Installed, Stamped
+from covey.protocol.effects import ClientClosed, ClientReading, Deliver, Effect, Installed, Stamped
 from covey.protocol.values import Kind, Service
 
 from .checkers.verdict import Findings, Verdict
@@ -124,6 +125,8 @@ class Fairness:
             self._judge_all(daemon)
             daemon.blockers.clear()
             daemon.senders.clear()
+        elif isinstance(effect, ClientReading):
+            self._on_reading(self._daemon(node.life), effect)
         elif isinstance(effect, ClientClosed):
             for place in list(self._daemon(node.life).places.values()):
                 if place.connection == effect.connection:
@@ -144,6 +147,12 @@ class Fairness:
             self.reactions.add(WAITED)
         place.done(bundle.session_seq + bundle.count - 1)
         place.since = daemon.passed
+
+    def _on_reading(self, daemon: _Daemon, effect: ClientReading) -> None:
+        for place in daemon.places.values():
+            if effect.read and place.connection == effect.connection:
+                self._judge(daemon, place)
+                place.since = daemon.passed
 
     def _on_change(self, daemon: _Daemon, effect: Deliver) -> None:
         who = (effect.bundle.origin, effect.bundle.session)

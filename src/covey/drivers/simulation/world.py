@@ -27,6 +27,9 @@ from .node import Clocks, Death, Node, make_node
 Script = Generator[int, None, None]
 """A sequence of actions in virtual time: yields how long to wait, in microseconds."""
 
+STEP_US = 30
+"""A daemon that has more to do at once does it a little later: a step takes time."""
+
 Watch = Callable[[Node, Effect], None]
 
 
@@ -229,7 +232,7 @@ class World:
     def _schedule_deadline(self, node: Node) -> None:
         deadline = node.engine.next_deadline_us()
         if deadline is not None:
-            self._wake(node, max(self.now + 1, node.clocks.world_time(deadline)))
+            self._wake(node, max(self.now + STEP_US, node.clocks.world_time(deadline)))
 
     # --- what the world knows
 
