@@ -67,6 +67,8 @@ class Clients:
         """Taken from what is to be told, but many streams wait to be written."""
         self._in_part = True
         self._signalled: list[Deliver] | None = None
+        self.behind = False
+        """More waits to be told than may wait: others should send less."""
         self.streams_unwritten = 0
         """Streams that the driver has not come to yet."""
 
@@ -82,26 +84,28 @@ class Clients:
         self._requests.begin()
         self._liveness.begin(now_us)
 
-    def work(self, now_us: int) -> None:
-        """Go on with what is left, as far as this step allows; the next one comes at once if that is not all."""
-        self._desk.now_us = now_us
+    def work(self, now_us: int) -> bool:
+        """Go on with what is left, as far as this step allows; the next one comes at once if that is not all.
+
+        Whether there was anything to do: most steps have nothing for clients.
+        """
+        if not (self._has_more() or self._blocked.has_changed or self._desk.queue.has_news or self._desk.effects):
+            self.behind = False
+            return False
         self._tell_waiting()
         self._tell_late()
         self._requests.go_on()
         self._desk.clear_away(self._portions.cleared)
+        self.behind = self._telling.is_behind or self._desk.late_count > self._portions.behind_late
         if self._has_more():
             self._kit.count.add("client work left for the next step")
             self._kit.deadlines.set(Deadline.CLIENT_WORK, now_us)
+        return True
 
     def _has_more(self) -> bool:
         """Something is left that the next step can do."""
         desk = self._desk
-        return bool(self._telling or self._held_up or desk.unheard or desk.late) or not desk.is_clear
-
-    @property
-    def is_behind(self) -> bool:
-        """More waits to be told than may wait: others should send less."""
-        return self._telling.is_behind or self._desk.late_count > self._portions.behind_late
+        return bool(desk.unheard or desk.late or desk.left_behind or self._held_up or self._telling)
 
     @property
     def waiting_bytes(self) -> int:
@@ -291,7 +295,7 @@ class Clients:
             "backlog_bytes": desk.total.size,
             "telling_bytes": self._telling.bytes_waiting,
             "late_views": desk.late_count,
-            "behind": self.is_behind,
+            "behind": self.behind,
             "groups": roster.largest(SNAPSHOT_MAX),
             "group_count": len(roster),
             "memberships": desk.memberships,

@@ -55,7 +55,8 @@ class Desk:
         self.effects: list[Effect] = []
         self.now_us = 0
         self._leaving: dict[int, Session] = {}
-        self._left_behind: deque[Outbox] = deque()
+        self.left_behind: deque[Outbox] = deque()
+        """What waited for sessions that are gone."""
 
     # --- telling one
 
@@ -143,21 +144,17 @@ class Desk:
         self._wait_no_more(session)
         self.slow.on_gone(session)
         if session.outbox:
-            self._left_behind.append(session.outbox)
+            self.left_behind.append(session.outbox)
         if session.phase is Phase.OPEN:
             self.kit.count.add("client gone without goodbye")
             self.depart(session, "")
 
     def clear_away(self, most: int) -> None:
         """What waited for those who are gone is let go a portion at a time: it may be very much."""
-        while self._left_behind and most > 0:
-            most -= self._left_behind[0].clear(most)
-            if not self._left_behind[0]:
-                self._left_behind.popleft()
-
-    @property
-    def is_clear(self) -> bool:
-        return not self._left_behind
+        while self.left_behind and most > 0:
+            most -= self.left_behind[0].clear(most)
+            if not self.left_behind[0]:
+                self.left_behind.popleft()
 
     def free(self, number: int) -> None:
         """Its departure is ordered."""
@@ -228,6 +225,6 @@ class Desk:
             self._too_slow(longest, "too much waits for all sessions here, and most of it for this one")
 
     def check(self) -> None:
-        outboxes = [*(session.outbox for session in self.by_connection.values()), *self._left_behind]
+        outboxes = [*(session.outbox for session in self.by_connection.values()), *self.left_behind]
         entries = dict.fromkeys(one for outbox in outboxes for one in outbox.entries())
         assert self.total.size == sum(one.size for one in entries), "X2"

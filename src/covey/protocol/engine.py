@@ -119,24 +119,20 @@ class Engine:
                 self._emit(effects, self._take(one, now_us))
             elif (new := self._on_datagram(one, tokens, now_us)) or self._produced:
                 self._emit(effects, new)
-        self.operation.behind = self.clients.is_behind
+        self.operation.behind = self.clients.behind
         self._emit(effects, self._progress(now_us))
         for one, sender, token in tokens:
             self._emit(effects, self._on_token(one, sender, token, now_us))
         for deadline in self.kit.deadlines.due(now_us):
             if self.kit.deadlines.take(deadline, now_us):
                 self._emit(effects, self._on_deadline(deadline, now_us) + self._carry_out(now_us))
-        self.clients.work(now_us)
-        self._emit(effects, [])
+        if self.clients.work(now_us):
+            self._emit(effects, [])
         return effects + self._maybe_say_goodbye()
 
     def pull(self, connection: int, room: int) -> list[Payload]:
         """The second door: what to write to a client whose stream has room."""
         return self.clients.pull(connection, room)
-
-    def writing_waits(self, streams: int) -> None:
-        """So many streams of clients have something to be written that the driver has not come to yet."""
-        self.clients.streams_unwritten = streams
 
     def _emit(self, effects: list[Effect], new: list[Effect]) -> None:
         """Clients see what the daemon did, at once and in order; what that leads to is done too."""

@@ -86,7 +86,7 @@ class ClientStreams:
         self._by_connection: dict[int, Stream] = {}
         self._closing: dict[int, Stream] = {}
         """Those given up who had no room for their last words."""
-        self._to_read: deque[Stream] = deque()
+        self.to_read: deque[Stream] = deque()
         self._to_write: deque[Stream] = deque()
         self._little_to_write: deque[Stream] = deque()
         self._numbers = 0
@@ -137,11 +137,11 @@ class ClientStreams:
             stream.hung_up |= bool(mask & (select.EPOLLHUP | select.EPOLLERR))
             if not stream.in_read_queue:
                 stream.in_read_queue = True
-                self._to_read.append(stream)
+                self.to_read.append(stream)
 
     def read(self) -> None:
         """One turn's portion of what clients have said."""
-        queue, room = self._to_read, READ_TURN_BYTES_MAX
+        queue, room = self.to_read, READ_TURN_BYTES_MAX
         for _ in range(min(len(queue), READ_STREAMS_MAX)):
             if room <= 0:
                 return
@@ -182,13 +182,16 @@ class ClientStreams:
         while self._to_write or self._little_to_write:
             self.write()
 
+    def has_to_write(self) -> bool:
+        return bool(self._to_write or self._little_to_write)
+
     def unwritten(self) -> int:
         """How many streams wait for their turn to be written to."""
         return len(self._to_write) + len(self._little_to_write)
 
     def is_behind(self) -> bool:
         """Whether something is left for the next turn, which must not wait then."""
-        return bool(self._to_read or self._to_write or self._little_to_write)
+        return bool(self.to_read or self._to_write or self._little_to_write)
 
     def next_us(self) -> int | None:
         """When somebody who was given up is to be closed, or newcomers are looked at again."""

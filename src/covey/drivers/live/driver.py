@@ -150,7 +150,8 @@ class LiveDaemon:
                 self.clients.on_event(descriptor, mask)
         # Of more descriptors than one poll tells, ours may be missing.
         self._may_drain = self._may_drain or len(events) >= POLLED_MAX
-        self.clients.read()
+        if self.clients.to_read:
+            self.clients.read()
 
     def _timeout_s(self, now_us: int) -> float:
         """Until the next deadline; epoll rounds it up to its milliseconds. Not at all if something is left to do."""
@@ -195,9 +196,10 @@ class LiveDaemon:
             self._sent_us = now.mono_us
             self.endpoint.send(sends)
         self.clients.perform(effects)
-        self.clients.write()
+        if self.clients.has_to_write():
+            self.clients.write()
         self.clients.close_overdue()
-        self.engine.writing_waits(self.clients.unwritten())
+        self.engine.clients.streams_unwritten = self.clients.unwritten()
         for effect in effects:
             if isinstance(effect, Send):
                 continue

@@ -121,6 +121,11 @@ class SubmitQueue:
         self._line[session] = needed
         return False
 
+    @property
+    def has_news(self) -> bool:
+        """Somebody waits for room, or has found some."""
+        return bool(self._line or self._relieved)
+
     def to_try(self) -> list[int]:
         """Sessions that may find room now: those whose own messages made some, and the first in line."""
         found, self._relieved = self._relieved, {}
