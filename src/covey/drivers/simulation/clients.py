@@ -99,7 +99,8 @@ class Seat:
             self._streams.drop(self.stream)
 
     def _see(self, events: list[Event]) -> None:
-        self._world.changed_at = self._world.now
+        if events:  # A daemon that only says that it is there changes nothing.
+            self._world.changed_at = self._world.now
         for event in events:
             if isinstance(event, Failure):
                 self._see_failure(event)
@@ -162,6 +163,7 @@ class Program:
             self._recorder,
             *self._style.session_options(self._random),
             lambda: (self._world.time_ns, None),
+            **self._style.session_bounds()._asdict(),
         )
         seat = Seat(self._stage, self._recorder, protocol)
         rank = self._style.daemon(self._random, len(self._world.cluster.daemons))

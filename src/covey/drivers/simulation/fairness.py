@@ -66,6 +66,8 @@ class _Daemon:
     senders: set[int] = field(default_factory=set)
     """The sessions of which something was stamped in this view, those of the daemon itself included."""
     blockers: set[tuple[Life, int]] = field(default_factory=set)
+    closed: set[int] = field(default_factory=set)
+    """Connections that the daemon has ended."""
 
 
 class Fairness:
@@ -87,6 +89,8 @@ class Fairness:
     def handed(self, life: Life, connection: int, process: str, seq: int, upto: int) -> None:
         """A program has given this message, reliable or stronger, to the library; the stream then ends about there."""
         daemon = self._daemon(life)
+        if connection in daemon.closed:
+            return  # It does not know yet that it has ended.
         place = daemon.places.setdefault(_number(process), _Place(process, connection))
         if not place.handed:
             place.since = daemon.passed
@@ -128,6 +132,7 @@ class Fairness:
         elif isinstance(effect, ClientReading):
             self._on_reading(self._daemon(node.life), effect)
         elif isinstance(effect, ClientClosed):
+            self._daemon(node.life).closed.add(effect.connection)
             for place in list(self._daemon(node.life).places.values()):
                 if place.connection == effect.connection:
                     self.over(node.life, place.process)

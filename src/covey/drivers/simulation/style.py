@@ -47,11 +47,24 @@ _ADDRESSED = 8
 """So many names of programs are written to in private."""
 
 
+_WATCHED = 0.35
+"""The share of seeds whose programs and daemons watch each other."""
+_TIMEOUTS = (0, 100, 300, 1_000)
+
+
 class SessionOptions(NamedTuple):
-    """What a program says of itself when it connects. Whatever else a HELLO may ask for is drawn where this is."""
+    """What a program says of itself when it connects."""
 
     priority: int
     policy: Policy
+
+
+class SessionBounds(NamedTuple):
+    """How long either side may be silent, and a reader behind, in milliseconds; 0 is for ever."""
+
+    daemon_timeout_ms: int = 0
+    alive_timeout_ms: int = 0
+    lag_max_ms: int = 0
 
 
 class Style:
@@ -71,6 +84,8 @@ class Style:
         self.names = self._program_names(max(clients, _ADDRESSED))
         self.crowd = random.randrange(64) if self.traits & {"storm", "large"} else None
         """Where most programs are, by rank; the number of daemons divides it."""
+        self._watching = Random(f"covey {seed} watching")
+        self.watched = self._watching.random() < _WATCHED
 
     # --- sessions
 
@@ -80,6 +95,12 @@ class Style:
         if "large" in self.traits:
             policy = "disconnect"  # Where a receiver makes senders wait, nobody can tell who starves.
         return SessionOptions(priority, policy)
+
+    def session_bounds(self) -> SessionBounds:
+        """By a generator of its own: whoever is not watched runs as ever."""
+        if not self.watched:
+            return SessionBounds()
+        return SessionBounds(*(self._watching.choice(_TIMEOUTS) for _ in SessionBounds._fields))
 
     def daemon(self, random: Random, daemons: int) -> int:
         """The rank of the daemon to connect to."""
