@@ -251,6 +251,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         self._require(self.ring_bundles_unstable <= 2_500, "ring_bundles_unstable <= 2500: a declaration names each")
         self._require(self.retransmit_requests_max <= FRAME_ITEMS_MAX, f"retransmit_requests_max <= {FRAME_ITEMS_MAX}")
         self._require(self.recovery_batch_bundles <= FRAME_ITEMS_MAX, f"recovery_batch_bundles <= {FRAME_ITEMS_MAX}")
+        self._require(self.bundle_bytes >= 512, "bundle_bytes >= 512: what a daemon says of a session is in one piece")
+        self._require(
+            not self.clients_bytes_max or self.clients_bytes_max >= self.session_receive_bytes,
+            "clients_bytes_max >= session_receive_bytes, or 0",
+        )
         self._require(self.block_percent <= 100, "block_percent <= 100")
         for field in self.__struct_fields__:
             least = 0 if field in MAY_BE_ZERO else 1

@@ -50,6 +50,11 @@ def next_view(session: covey.blocking.Session) -> covey.View:
             return event
 
 
+def send_for_ever(session: covey.blocking.Session) -> None:
+    while True:
+        session.send("room", b"tick")
+
+
 def test_a_program_notices_that_its_daemon_hangs_and_goes_on_at_another(cluster: LocalCluster) -> None:
     where = [address(cluster, "a"), address(cluster, "b")]
     with covey.blocking.connect("watcher", where, reconnect=True, daemon_timeout=1.0) as session:
@@ -68,8 +73,7 @@ def test_a_program_that_only_sends_notices_it_too(cluster: LocalCluster) -> None
     session = covey.blocking.connect("sender", address(cluster, "a"), daemon_timeout=1.0)
     cluster.pause("a")
     with pytest.raises(covey.SessionOverError, match="did not answer for 1 s"):
-        while True:
-            session.send("room", b"tick")
+        send_for_ever(session)
 
 
 def test_a_program_that_hangs_is_given_up_and_the_others_learn_why(cluster: LocalCluster) -> None:

@@ -127,6 +127,7 @@ class Session(SessionBase):
     # --- events
 
     async def __aiter__(self) -> AsyncIterator[Single]:
+        self._check_home()
         while True:
             for event in self._inbox.singles():
                 yield event
@@ -135,6 +136,7 @@ class Session(SessionBase):
 
     async def batches(self) -> AsyncIterator[Event]:
         """The same events, but messages in the runs they travelled in: several times cheaper where there are many."""
+        self._check_home()
         while True:
             for event in self._inbox.wholes():
                 yield event
@@ -143,6 +145,7 @@ class Session(SessionBase):
 
     async def receive(self, timeout: float | None = None) -> Single:  # noqa: ASYNC109 - as in blocking
         """The next event. TimeoutError if none comes in time, SessionOverError if none will come."""
+        self._check_home()
         async with asyncio.timeout(timeout):
             while True:
                 for event in self._inbox.singles():
@@ -150,10 +153,14 @@ class Session(SessionBase):
                 if not await self._more():
                     raise self._over()
 
-    async def _more(self) -> bool:
-        """Go on to the next read; False if there will be none."""
+    def _check_home(self) -> None:
+        """A session belongs to the thread and the loop that opened it."""
         if get_ident() != self._thread or not self._loop.is_running():
             raise elsewhere()
+
+    async def _more(self) -> bool:
+        """Go on to the next read; False if there will be none."""
+        self._check_home()
         if self._inbox.advance():
             self._read_on()
             await asyncio.sleep(0)  # It is others' turn: a busy stream would never let them.

@@ -37,6 +37,9 @@ SNAPSHOT_MAX: Final = 100
 """Sessions, and groups, that a snapshot tells of."""
 
 
+PROGRESS_BYTES: Final = 64 * 1024
+"""Who reads on while so much waits for it is alive, though it has not come to what we asked."""
+
 LATE_PER_UNIT: Final = 10
 """To note that a session is to be told later is so much less work than to tell it."""
 
@@ -96,6 +99,7 @@ class Clients:
         self._tell_late()
         self._requests.go_on()
         self._desk.clear_away(self._portions.cleared)
+        self._desk.keep_to_budget(self._portions.ended)
         self.behind = self._telling.is_behind or self._desk.late_count > self._portions.behind_late
         if self._has_more():
             self._kit.count.add("client work left for the next step")
@@ -105,7 +109,7 @@ class Clients:
     def _has_more(self) -> bool:
         """Something is left that the next step can do."""
         desk = self._desk
-        return bool(desk.unheard or desk.late or desk.left_behind or self._held_up or self._telling)
+        return bool(desk.unheard or desk.late or desk.left_behind or self._held_up or self._telling) or desk.must_end()
 
     @property
     def waiting_bytes(self) -> int:
@@ -120,7 +124,7 @@ class Clients:
         self._numbers += 1
         session = desk.by_connection[connection] = Session(connection, self._numbers, now_us, desk.total)
         desk.slow.on_connected(session, now_us)
-        if len(desk.by_connection) > most:
+        if len(desk.by_connection) - len(desk.over) > most:
             desk.reject(session, f"this daemon has {most} sessions, and takes no more")
 
     def on_bytes(self, connection: int, data: bytes, now_us: int) -> None:
@@ -128,7 +132,7 @@ class Clients:
         session = self._desk.by_connection.get(connection)
         if session is not None and session.phase is not Phase.ENDING:
             self._liveness.heard(session)
-            self._requests.on_frames(session, session.splitter.feed(data), session.splitter.problem)
+            self._requests.on_bytes(session, data)
 
     def on_gone(self, connection: int, now_us: int) -> None:
         """The stream is over, whoever ended it. What it said before is still done."""
@@ -144,6 +148,8 @@ class Clients:
         session = self._desk.by_connection.get(connection)
         if session is None:
             return []
+        if session.silence_max_us and session.outbox.size > PROGRESS_BYTES:
+            self._liveness.heard(session)  # It reads, or there would be no room; our questions stand behind all that.
         parts = session.outbox.pull(room)
         session.ready = bool(session.outbox)
         if parts:
@@ -167,6 +173,7 @@ class Clients:
         for session, remedy in desk.slow.look(now_us):
             desk.carry_out(session, remedy)
         self._blocked.look(now_us)
+        self._blocked.has_changed = self._blocked.has_changed or bool(desk.held)
         self._liveness.look(now_us)
         desk.slow.look_again(now_us)
         self._look_at_blocks()
@@ -274,6 +281,7 @@ class Clients:
         self._blocked.on_change(bundle, self._desk.now_us)
         self._look_at_blocks()
         if bundle.kind is Kind.DISCONNECT and bundle.origin == self._kit.me:
+            self._blocked.forget(bundle.session)
             self._desk.free(bundle.session)
 
     def _look_at_blocks(self) -> None:
@@ -285,7 +293,7 @@ class Clients:
     def snapshot(self, now_us: int) -> dict[str, object]:
         """The sessions for which most waits, the largest groups. Its cost does not grow with their number."""
         desk, roster = self._desk, self.groups.roster
-        waiting = desk.slow.waiting()[:SNAPSHOT_MAX]
+        waiting = desk.slow.longest(SNAPSHOT_MAX)
         known = {session.connection for session in waiting}
         some = [one for one in islice(desk.by_number.values(), SNAPSHOT_MAX) if one.connection not in known]
         return {

@@ -4,7 +4,8 @@ In:        sessions and words for them; remedies for slow ones.
 Out:       submissions (through the callback) and effects for the driver.
 Not here:  what clients say (requests.py), what they are told of the order (clients.py, telling.py).
 
-Invariant: X3 `late_count` is the number of views that sessions are still to be told of.
+Invariants: X3 `late_count` is the number of views that sessions are still to be told of; X4 who is gone and over is
+forgotten.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from .inputs import Submit
 from .kit import Kit
 from .session.entries import Entry, WordEntry
 from .session.names import Names
-from .session.outbox import Outbox, Total
+from .session.outbox import USER_BYTES, Outbox, Total
 from .session.session import Phase, Session
 from .session.slow import Remedy, SlowClients, requests
 from .transport.queue import SubmitQueue
 from .values import Kind, Service
+
+CLEARED_AT_ONCE = 2_000
+"""Entries let go of at once when a session is ended for the sake of all."""
 
 SubmitNow = Callable[[Submit], str]
 """Hands a submission to the engine; why it was refused, or nothing."""
@@ -54,6 +58,8 @@ class Desk:
         self.memberships = 0
         self.effects: list[Effect] = []
         self.now_us = 0
+        self.over: set[int] = set()
+        """Connections whose sessions are over; their last words may still be written."""
         self._leaving: dict[int, Session] = {}
         self.left_behind: deque[Outbox] = deque()
         """What waited for sessions that are gone."""
@@ -90,8 +96,6 @@ class Desk:
             self.effects.append(ClientReady(session.connection, session.outbox.size))
         if remedy := self.slow.after_put(session, self.now_us):
             self.carry_out(session, remedy)
-        if self.slow.is_over_budget:
-            self._keep_to_budget()
 
     # --- ordered changes
 
@@ -142,6 +146,7 @@ class Desk:
         if self.by_connection.pop(session.connection, None) is None:
             return
         self._wait_no_more(session)
+        self.over.discard(session.connection)
         self.slow.on_gone(session)
         if session.outbox:
             self.left_behind.append(session.outbox)
@@ -188,9 +193,15 @@ class Desk:
         self.effects.append(ClientClosed(session.connection))
         if was_open:
             self.depart(session, why)
+        if session.is_gone:
+            self.forget(session)
 
     def _wait_no_more(self, session: Session) -> None:
+        if session.phase is Phase.ENDING:
+            self.over.add(session.connection)
         session.words.clear()
+        self.total.size -= session.words_bytes
+        session.words_bytes = 0
         self.late.pop(session.number, None)
         self.late_count -= len(session.late)
         session.late = []
@@ -215,16 +226,36 @@ class Desk:
         self.kit.count.add("client ended: too slow")
         reason = f"{what}: {size} bytes wait, the oldest for {lag_us / 1_000_000:.1f} s"
         self.effects.append(Notice(f"session {session.process} ended: {reason}"))
-        session.outbox.clear()
+        self.left_behind.append(session.outbox)
+        session.outbox = Outbox(self.total)
         self._close(session, Ended(reason, size, lag_us), what)
 
-    def _keep_to_budget(self) -> None:
-        """The longest backlog goes first."""
-        while self.slow.is_over_budget and (longest := self.slow.longest()) is not None:
+    def keep_to_budget(self, most: int) -> None:
+        """The longest backlog goes first; what that frees is seen before the next one goes."""
+        if not self.must_end():
+            return
+        for session in self.slow.longest(most):
             self.kit.count.add("client ended: the longest backlog")
-            self._too_slow(longest, "too much waits for all sessions here, and most of it for this one")
+            self._too_slow(session, "too much waits for all sessions here, and most of it for this one")
+            self.clear_away(CLEARED_AT_ONCE)
+            if not self.must_end():
+                return
+
+    def must_end(self) -> bool:
+        """More waits than may; and nothing is on its way out that would make it less."""
+        return self.slow.is_over_budget and not self.left_behind and self.slow.has_large
+
+    def count_words(self, session: Session) -> None:
+        """What it said and was not done counts like what waits for it."""
+        size = session.words.size
+        if size != session.words_bytes:
+            self.total.size += size - session.words_bytes
+            session.words_bytes = size
+            self.slow.note_backlog(session)
 
     def check(self) -> None:
-        outboxes = [*(session.outbox for session in self.by_connection.values()), *self.left_behind]
-        entries = dict.fromkeys(one for outbox in outboxes for one in outbox.entries())
-        assert self.total.size == sum(one.size for one in entries), "X2"
+        sessions = self.by_connection.values()
+        waiting = [one for outbox in [*(one.outbox for one in sessions), *self.left_behind] for one in outbox.entries()]
+        kept = sum(one.weight for one in dict.fromkeys(waiting)) + USER_BYTES * len(waiting)
+        assert self.total.size == kept + sum(session.words_bytes for session in sessions), "X2"
+        assert not any(session.is_gone and session.phase is not Phase.OPEN for session in sessions), "X4"

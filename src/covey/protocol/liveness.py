@@ -15,7 +15,7 @@ from covey.protocol.wire.session import Hello
 
 from .deadlines import Deadline
 from .desk import Desk
-from .session.alive import AwakeClock, Due, interval_ms, shorter_ms
+from .session.alive import SILENCE_LEAST_MS, AwakeClock, Due, interval_ms, shorter_ms
 from .session.entries import ALIVE, Entry
 from .session.session import Phase, Session
 
@@ -27,6 +27,7 @@ class Liveness:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._due = Due()
+        self._alive = Entry(len(ALIVE), (ALIVE,))
         self._awake = AwakeClock(max(200_000, 2_000 * desk.kit.settings.alive_interval_ms))
 
     def begin(self, now_us: int) -> None:
@@ -39,6 +40,7 @@ class Liveness:
         """How often it will hear from us, and after which silence of its own it is given up, in milliseconds."""
         settings = self._desk.kit.settings
         silence_ms = shorter_ms(hello.alive_timeout_ms, settings.session_silence_max_ms)
+        silence_ms = max(silence_ms, SILENCE_LEAST_MS) if silence_ms else 0
         every_ms = interval_ms(settings.session_alive_ms, hello.daemon_timeout_ms, silence_ms)
         session.lag_max_us = 1_000 * shorter_ms(hello.lag_max_ms, settings.session_lag_max_ms)
         session.silence_max_us, session.interval_us = 1_000 * silence_ms, 1_000 * every_ms
@@ -62,7 +64,7 @@ class Liveness:
         is_quiet = not session.outbox and now_us - session.spoken_us >= session.interval_us // 2
         is_asked = session.silence_max_us and silence_us >= session.interval_us // 2
         if is_quiet or is_asked:  # Who only reads is asked, however much there is to read.
-            self._desk.put(session, Entry(len(ALIVE), (ALIVE,)))
+            self._desk.put(session, self._alive)
         self._due.add(session, now_us + session.interval_us)
 
     def look_in_time(self) -> None:

@@ -25,6 +25,8 @@ class Portions(NamedTuple):
     behind_bytes: int = 8 * 1024 * 1024
     cleared: int = 10_000
     """Entries let go that waited for sessions which are gone."""
+    ended: int = 20
+    """Sessions ended because too much waits for all."""
     late: int = 16
     """A view that more sessions than this are told of does not hold up what comes after it."""
     behind_late: int = 2_000_000

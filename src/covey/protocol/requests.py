@@ -51,11 +51,9 @@ class Requests:
     def begin(self) -> None:
         self._words_left = self._portions.words
 
-    def on_frames(self, session: Session, frames: list[tuple[int, memoryview]], problem: FrameError | None) -> None:
-        session.words += frames
+    def on_bytes(self, session: Session, data: bytes) -> None:
+        session.words.put(data)
         self._work(session)
-        if problem is not None:
-            self._broken(session, problem)
 
     def go_on(self) -> None:
         """Each that has something to say has its turn, for as long as the step allows."""
@@ -78,14 +76,17 @@ class Requests:
         """Do what it said, until it has had its turn or must wait."""
         turn = min(self._portions.turn, self._words_left)
         waits = False
-        while session.words and session.phase is not Phase.ENDING and turn > 0 and not waits:
+        while turn > 0 and not waits and session.phase is not Phase.ENDING and (said := session.words.next()):
             turn -= 1
             self._words_left -= 1
-            waits = not self._do_next(session)
+            waits = not self._do_next(session, said)
         if session.phase is Phase.ENDING:
             session.words.clear()
+        elif session.words.problem is not None and turn > 0:
+            self._broken(session, session.words.problem)
         elif session.words and not waits:
             self._desk.unheard[session.connection] = session
+        self._desk.count_words(session)
         self._after(session)
 
     def _after(self, session: Session) -> None:
@@ -99,9 +100,8 @@ class Requests:
             self._liveness.heard(session)  # Its silence counts from here: nobody listened.
             self._desk.effects.append(ClientReading(session.connection, session.reading))
 
-    def _do_next(self, session: Session) -> bool:
+    def _do_next(self, session: Session, said: tuple[int, memoryview] | FromClient) -> bool:
         """False if it must wait."""
-        said = session.words.popleft()
         try:
             word = read_from_client(*said) if type(said) is tuple else said
         except FrameError as error:
@@ -109,7 +109,7 @@ class Requests:
             return True
         done = self._do(session, word)  # type: ignore[arg-type]
         if not done:
-            session.words.appendleft(word)
+            session.words.put_back(word)  # type: ignore[arg-type]
         return done
 
     def _broken(self, session: Session, problem: FrameError) -> None:
@@ -204,7 +204,7 @@ class Requests:
 
     def _may_send(self, session: Session, word: Sending) -> bool:
         desk = self._desk
-        if self._blocked.must_wait(word.groups):
+        if self._blocked.must_wait(session.number, word.groups, desk.now_us):
             desk.queue.give_up(session.number)
             desk.held[session.connection] = session
             return False

@@ -23,7 +23,7 @@ from covey.config import Cluster
 from covey.config_file import Configuration
 from covey.ids import Instant, Life
 from covey.memory import clients_budget
-from covey.protocol.effects import Effect, Send, Stopped
+from covey.protocol.effects import ClientReady, Effect, Send, Stopped
 from covey.protocol.engine import Engine
 from covey.protocol.inputs import Input, PeerRefused
 from covey.trace.daemon import DaemonRecorder, Sink
@@ -46,7 +46,7 @@ Upkeep = Callable[[int], int]
 """Called with the monotonic time in microseconds when its time has come; tells when it is to be called next."""
 
 Observe = Callable[[int, Effect], None]
-"""Called with the wall clock in nanoseconds and each effect that is not a datagram."""
+"""Called with the wall clock in nanoseconds and each effect that is neither a datagram nor for a client's stream."""
 
 
 def clock() -> Instant:
@@ -201,8 +201,8 @@ class LiveDaemon:
         self.clients.close_overdue()
         self.engine.clients.streams_unwritten = self.clients.unwritten()
         for effect in effects:
-            if isinstance(effect, Send):
-                continue
+            if isinstance(effect, Send | ClientReady):
+                continue  # What comes of it is seen by others.
             self._observe(time_ns, effect)
             if isinstance(effect, Stopped):
                 self.running = False

@@ -30,7 +30,7 @@ _ARRAY_BYTES: Final = 5
 SHARED: Final = 0
 """No session has this number."""
 
-FEW: Final = 50
+FEW: Final = 16
 """Stays of a session that go to pages it shares."""
 
 _encode = msgspec.msgpack.Encoder().encode

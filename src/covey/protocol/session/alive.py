@@ -16,15 +16,16 @@ from typing import Final
 from .session import Session
 
 SLOT_US: Final = 100_000
-INTERVAL_LEAST_MS: Final = 50
-TIMES_WITHIN_TIMEOUT: Final = 3
+INTERVAL_LEAST_MS: Final = 200
+SILENCE_LEAST_MS: Final = 500
+TIMES_WITHIN_TIMEOUT: Final = 2
 
 
 def interval_ms(longest_ms: int, *timeouts_ms: int) -> int:
-    """How often to speak: three times within each timeout that somebody has; 0 if nobody has any.
+    """How often to speak: twice within each timeout that somebody has; 0 if nobody has any.
 
     >>> interval_ms(2_000, 5_000, 0), interval_ms(2_000, 0, 0), interval_ms(2_000, 90, 0)
-    (1666, 0, 50)
+    (2000, 0, 200)
     """
     asked = [timeout // TIMES_WITHIN_TIMEOUT for timeout in timeouts_ms if timeout]
     return max(INTERVAL_LEAST_MS, min(longest_ms, *asked)) if asked else 0

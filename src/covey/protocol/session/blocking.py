@@ -6,17 +6,24 @@ Not here:  when a receiver asks (slow.py), who waits (clients.py).
 
 Each group has an allowance: waiting uses it up, and it comes back at `block_percent` of the time, up to that share of
 `block_max_ms`. When it is used up, senders go on, requests or not, until half of it is back. So the receivers of a
-group, however many and however new, hold it up for no more than that share of the time.
+group, however many and however new, hold it up for no more than that share of the time. Each sender has such an
+allowance too: one that sends to several groups waits no longer for all of them.
 
 Invariant: W2 a group is blocked while some session asks for it, and no request outlives its view.
 """
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import Final
+
 from covey.ids import Life
 from covey.protocol.values import Bundle, Kind
 
 Asker = tuple[Life, int]
+
+LOOKED_AT_MAX: Final = 500
+"""Allowances looked at in one step."""
 
 
 class Allowance:
@@ -45,6 +52,9 @@ class Blocked:
         self._askers: dict[str, dict[Asker, None]] = {}
         self._groups_of: dict[Asker, dict[str, None]] = {}
         self._allowances: dict[str, Allowance] = {}
+        self._senders: dict[int, Allowance] = {}
+        self._waiting: set[int] = set()
+        """Sessions that wait."""
         self.has_changed = False
         """Since somebody last looked: who waits may try again."""
 
@@ -72,18 +82,44 @@ class Blocked:
         self._askers.clear()
         self._groups_of.clear()
 
-    def must_wait(self, groups: tuple[str, ...]) -> bool:
-        """Whether a sender to these groups must."""
-        return bool(self._askers) and any(self._is_blocked(group) for group in groups)
+    def must_wait(self, sender: int, groups: tuple[str, ...], now_us: int) -> bool:
+        """Whether this session must, that sends to these groups. It tries again now and then."""
+        if not self._askers:
+            return False
+        blocked = False
+        for group in groups:
+            if group in self._askers:
+                self._note(group, now_us)
+                blocked = blocked or self._is_blocked(group)
+        return self._note_sender(sender, blocked, now_us)
+
+    def _note_sender(self, sender: int, blocked: bool, now_us: int) -> bool:
+        """Who sends to several groups waits no longer for all of them than for one."""
+        allowance = self._senders.get(sender)
+        if allowance is None:
+            if blocked:
+                self._senders[sender] = Allowance(now_us)
+                self._waiting.add(sender)
+            return blocked
+        allowance.note(now_us, sender in self._waiting, self._share, self._most_us)
+        blocked = blocked and not allowance.is_used_up
+        (self._waiting.add if blocked else self._waiting.discard)(sender)
+        if not blocked and not allowance.spent_us:
+            del self._senders[sender]
+        return blocked
+
+    def forget(self, sender: int) -> None:
+        """The session is over."""
+        self._senders.pop(sender, None)
+        self._waiting.discard(sender)
 
     def look(self, now_us: int) -> None:
-        """Allowances are used up, and come back."""
-        for group, allowance in list(self._allowances.items()):
-            was_blocked = self._is_blocked(group)
+        """What has come back whole is forgotten: some at a time."""
+        for group in list(islice(self._allowances, LOOKED_AT_MAX)):
             self._note(group, now_us)
-            self.has_changed = self.has_changed or (was_blocked and not self._is_blocked(group))
-            if not allowance.spent_us and group not in self._askers:
-                del self._allowances[group]
+            allowance = self._allowances.pop(group)
+            if allowance.spent_us or group in self._askers:
+                self._allowances[group] = allowance  # Behind the others: they have their turn.
 
     @property
     def is_idle(self) -> bool:

@@ -17,11 +17,18 @@ PINNED_SHARE = 2
 """A slice below one part in so many of what it was cut from is copied: kept as it is, it would keep all of it."""
 
 
-class Entry:
-    __slots__ = ("_parts", "size", "users")
+ENTRY_BYTES = 600
+"""What an entry takes in memory beside its bytes, about."""
 
-    def __init__(self, size: int, parts: tuple[Payload, ...] = ()) -> None:
+
+class Entry:
+    __slots__ = ("_parts", "size", "users", "weight")
+
+    def __init__(self, size: int, parts: tuple[Payload, ...] = (), weight: int | None = None) -> None:
         self.size = size
+        """Bytes when it is written."""
+        self.weight = size + ENTRY_BYTES if weight is None else weight
+        """Bytes of memory while it waits."""
         self.users = 0
         self._parts = parts
 
@@ -81,7 +88,7 @@ class WholeEntry(Entry):
     __slots__ = ("_whole",)
 
     def __init__(self, whole: Whole) -> None:
-        super().__init__(whole.roll.size(whole))
+        super().__init__(whole.roll.size(whole), weight=ENTRY_BYTES)
         self._whole = whole
 
     def parts(self) -> tuple[Payload, ...]:

@@ -1,20 +1,25 @@
 """What waits for one client, in bytes and in time, until its stream has room.
 
-Invariants: X1 `size` is the sum of what waits; X2 what waits at the daemon is the sum of what waits for anybody.
+Invariants: X1 `size` is the sum of what waits; X2 what waits at the daemon is the sum of what waits for anybody, and of
+what anybody has said that was not done.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Final
 
 from covey.protocol.values import Payload
 
 from .entries import Entry
 
+USER_BYTES: Final = 80
+"""What an entry costs for each session that it waits for."""
+
 
 class Total:
-    """Bytes that wait for any session of this daemon: what waits for several counts once."""
+    """What waits at this daemon takes in memory, about: what waits for several sessions counts once."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -32,8 +37,7 @@ class Outbox:
     def put(self, entry: Entry, now_us: int) -> None:
         self._waiting.append((entry, now_us))
         self.size += entry.size
-        if not entry.users:
-            self._total.size += entry.size
+        self._total.size += USER_BYTES if entry.users else USER_BYTES + entry.weight
         entry.users += 1
 
     def pull(self, room: int) -> list[Payload]:
@@ -49,8 +53,7 @@ class Outbox:
     def _let_go(self, entry: Entry) -> None:
         self.size -= entry.size
         entry.users -= 1
-        if not entry.users:
-            self._total.size -= entry.size
+        self._total.size -= USER_BYTES if entry.users else USER_BYTES + entry.weight
 
     def lag_us(self, now_us: int) -> int:
         """How long the oldest frame has waited."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from enum import Enum
 
-from covey.protocol.wire.session import HELLO_BYTES_MAX, FromClient, Hello, Policy, Splitter, sender_prefix
+from covey.protocol.wire.session import Hello, Policy, sender_prefix
 
 from .entries import Entry
 from .outbox import Outbox, Total
+from .said import Said
 
 
 class Phase(Enum):
@@ -30,9 +30,10 @@ class Session:
         self.prefix = b""
         self.priority = 1
         self.policy: Policy = "disconnect"
-        self.splitter = Splitter(HELLO_BYTES_MAX)
-        self.words: deque[tuple[int, memoryview] | FromClient] = deque()
-        """What it has said and was not done yet: frames, and in front perhaps a word that has to wait."""
+        self.words = Said()
+        """What it has said and was not done yet."""
+        self.words_bytes = 0
+        """What of it is counted in what waits at this daemon."""
         self.is_gone = False
         """Its stream is over; what it said before is still done."""
         self.next_seq = 1
@@ -66,7 +67,12 @@ class Session:
         self.prefix = sender_prefix(process)
         self.priority = hello.priority
         self.policy = hello.policy
-        self.splitter.frame_bytes_max = frame_bytes_max
+        self.words.accept(frame_bytes_max)
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that wait for it, and of it."""
+        return self.outbox.size + self.words_bytes
 
     def snapshot(self, now_us: int) -> dict[str, object]:
         return {

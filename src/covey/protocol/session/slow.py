@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from heapq import nlargest
+from itertools import islice
 from typing import Final
 
 from covey.protocol.deadlines import Deadline
@@ -32,6 +34,9 @@ BLOCK_GROUPS: Final = 20
 
 LARGE_BYTES: Final = 4_096
 """A backlog that can be the longest when the daemon's bound is reached."""
+
+REMEDIES_MAX: Final = 200
+"""In one step."""
 
 BUDGET_LEAST: Final = 128 * 1024 * 1024
 """What may wait for all sessions where neither configuration nor driver says anything."""
@@ -72,8 +77,7 @@ class SlowClients:
         size = session.outbox.size
         if size < LARGE_BYTES and not session.lag_max_us:
             return None
-        if size >= LARGE_BYTES:
-            self._large[session.connection] = session
+        self.note_backlog(session)
         if session.lag_max_us:
             self._hurried[session.connection] = session
             self.look_soon(now_us)
@@ -90,25 +94,38 @@ class SlowClients:
             return Remedy.BLOCK
         return None
 
+    def note_backlog(self, session: Session) -> None:
+        if session.backlog >= LARGE_BYTES and session.phase is Phase.OPEN:
+            self._large[session.connection] = session
+        else:
+            self._large.pop(session.connection, None)
+
     def after_pull(self, session: Session) -> None:
+        if session.backlog < LARGE_BYTES:
+            self._large.pop(session.connection, None)
         if session.blocking_us is not None and self._has_caught_up(session):
             self._kit.deadlines.set(Deadline.CLIENTS, 0)
 
     # --- a look at all that may need one
 
     def look(self, now_us: int) -> list[tuple[Session, Remedy]]:
-        found: list[tuple[Session, Remedy]] = []
-        for session in [*self._silent(now_us)]:
-            found.append((session, Remedy.REJECT))
+        """What to do about whom; if that is very much, the rest at once in the next step."""
+        found = list(islice(self._remedies(now_us), REMEDIES_MAX))
+        if len(found) == REMEDIES_MAX:
+            self._kit.deadlines.set(Deadline.CLIENTS, now_us)
+        return found
+
+    def _remedies(self, now_us: int) -> Iterator[tuple[Session, Remedy]]:
+        for session in self._silent(now_us):
+            yield session, Remedy.REJECT
         for session in list(self._blocking.values()):
             if remedy := self._of_blocking(session, now_us):
-                found.append((session, remedy))
+                yield session, remedy
         for session in list(self._hurried.values()):
             if not session.outbox or session.phase is not Phase.OPEN:
                 del self._hurried[session.connection]
             elif session.outbox.lag_us(now_us) >= session.lag_max_us:
-                found.append((session, Remedy.END))
-        return found
+                yield session, Remedy.END
 
     def _silent(self, now_us: int) -> Iterator[Session]:
         """Who has not said HELLO in time."""
@@ -153,23 +170,22 @@ class SlowClients:
     def is_over_budget(self) -> bool:
         return self._total.size > self._budget_bytes
 
-    def longest(self) -> Session | None:
-        """The open session with the longest backlog."""
-        for session in [one for one in self._large.values() if one.outbox.size < LARGE_BYTES]:
-            del self._large[session.connection]
-        waiting = [one for one in self._large.values() if one.phase is Phase.OPEN]
-        return max(waiting, key=lambda one: (one.outbox.size, -one.connection), default=None)
+    @property
+    def has_large(self) -> bool:
+        return bool(self._large)
 
-    def waiting(self) -> list[Session]:
-        """Those with a large backlog, the largest first."""
-        return sorted(self._large.values(), key=lambda one: (-one.outbox.size, one.connection))
+    def longest(self, most: int) -> list[Session]:
+        """The open sessions with the longest backlogs, the longest first."""
+        waiting = (one for one in self._large.values() if one.phase is Phase.OPEN)
+        return nlargest(most, waiting, key=lambda one: (one.backlog, -one.connection))
 
     def check(self, sessions: Iterable[Session]) -> None:
         limit = self._kit.settings.session_receive_bytes
         for session in sessions:
             at_once = not session.outbox.span_us()
             assert session.outbox.size <= limit or session.phase is not Phase.OPEN or at_once, "W1"
-            assert session.outbox.size < LARGE_BYTES or session.connection in self._large, "W3"
+            is_known = session.connection in self._large or session.phase is not Phase.OPEN
+            assert session.backlog < LARGE_BYTES or is_known, "W3"
 
 
 def requests(groups: Iterable[str]) -> list[tuple[str, ...]]:

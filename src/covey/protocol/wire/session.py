@@ -10,7 +10,7 @@ Bounded: a length is checked before anything of that length is kept.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
@@ -354,21 +354,30 @@ class Splitter:
         """Why nothing more can be read from this stream."""
         self._kept = bytearray()
 
+    @property
+    def kept_bytes(self) -> int:
+        """Of the unfinished frame."""
+        return len(self._kept)
+
     def feed(self, data: bytes) -> list[tuple[int, memoryview]]:
         """(kind, body) of every frame completed. If one is too large, `problem` says so, and nothing follows it."""
-        frames: list[tuple[int, memoryview]] = []
+        return list(self.frames(data))
+
+    def frames(self, data: bytes) -> Iterator[tuple[int, memoryview]]:
+        """The same, each when it is asked for. What arrives later is fed when these have been taken."""
         at, view = 0, memoryview(data)
         if self._kept:
-            at = self._complete(view, frames)
+            finished: list[tuple[int, memoryview]] = []
+            at = self._complete(view, finished)
+            yield from finished
         while len(data) - at >= HEAD_BYTES and self.problem is None:
             size, kind = _HEAD.unpack_from(data, at)
             if not self._may_be(size) or len(data) - at - HEAD_BYTES < size:
                 break
-            frames.append((kind, view[at + HEAD_BYTES : at + HEAD_BYTES + size]))
+            yield kind, view[at + HEAD_BYTES : at + HEAD_BYTES + size]
             at += HEAD_BYTES + size
         if at < len(data) and self.problem is None:
             self._kept += view[at:]
-        return frames
 
     def _complete(self, view: memoryview, frames: list[tuple[int, memoryview]]) -> int:
         """Finish the frame that was begun, with as much as it needs and no more: the rest need not be copied."""
