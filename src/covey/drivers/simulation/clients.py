@@ -128,6 +128,8 @@ class Program:
         self._random = random
         self._name = name
         self._recorder = ClientRecorder(stage.run, stage.sink)
+        self._frozen_until = 0
+        """It does nothing at all before that."""
         self._seat: Seat | None = None
         self.running = True
 
@@ -145,6 +147,8 @@ class Program:
             yield 1 + int(self._random.expovariate(1.0) * self._pause_ms * MS)
 
     def act(self) -> None:
+        if self._world.now < self._frozen_until:
+            return
         if self._seat is None or self._seat.is_over:
             self._connect()
         elif self.is_connected:
@@ -202,7 +206,8 @@ class Program:
         seat = self._seat
         if seat is not None and seat.is_reading:
             seat.is_reading = False
-            wait = self._random.choice((50, 400, 1_500)) * MS
+            wait = self._style.stall_ms(self._random) * MS
+            self._frozen_until = self._world.now + wait if self._style.watched else 0
             self._world.at(self._world.now + wait, seat.read_again)
 
     def _bye(self) -> None:

@@ -37,7 +37,7 @@ _HEAD = 64
 """More than all that a frame has beside its body, however long its names; and what it mostly has."""
 
 WAITED = "large beside small waited"
-_WAITED = 10
+_WAITED = 4
 _LARGE = 15_000
 
 

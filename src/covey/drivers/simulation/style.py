@@ -29,9 +29,9 @@ _PLAIN = 0.4
 _TRAITS = {"names": 0.5, "many": 0.25, "storm": 0.3, "large": 0.15}
 """What a style may have, and how often the others have it."""
 _BUSY = 8
-_TRAITS_OF_BUSY = {"names": 0.5, "many": 0.4, "storm": 0.5, "large": 0.25}
+_TRAITS_OF_BUSY = {"names": 0.5, "many": 0.4, "storm": 0.5, "large": 0.4}
 """The same where there are so many programs: nobody asks for them who wants a cheap run."""
-_LARGE_WHERE_NARROW = 0.5
+_LARGE_WHERE_NARROW = 0.8
 """The share of large messages beside small ones where a large one does not fit the queue with them."""
 _MANY = (60, 60, 60, 300, 300, 1_200)
 _MANY_OF_BUSY = (60, 300, 1_200, 1_200)
@@ -49,7 +49,9 @@ _ADDRESSED = 8
 
 _WATCHED = 0.35
 """The share of seeds whose programs and daemons watch each other."""
-_TIMEOUTS = (0, 100, 300, 1_000)
+_DAEMON_TIMEOUTS = (0, 500, 5_000)
+_ALIVE_TIMEOUTS = (0, 500, 500, 1_000)
+_LAGS = (0, 0, 0, 400)
 
 
 class SessionOptions(NamedTuple):
@@ -96,11 +98,15 @@ class Style:
             policy = "disconnect"  # Where a receiver makes senders wait, nobody can tell who starves.
         return SessionOptions(priority, policy)
 
+    def stall_ms(self, random: Random) -> int:
+        """For how long a program does not read. Where silence is judged, some are silent for long."""
+        return random.choice((50, 1_500, 3_000) if self.watched else (50, 400, 1_500))
+
     def session_bounds(self) -> SessionBounds:
         """By a generator of its own: whoever is not watched runs as ever."""
         if not self.watched:
             return SessionBounds()
-        return SessionBounds(*(self._watching.choice(_TIMEOUTS) for _ in SessionBounds._fields))
+        return SessionBounds(*map(self._watching.choice, (_DAEMON_TIMEOUTS, _ALIVE_TIMEOUTS, _LAGS)))
 
     def daemon(self, random: Random, daemons: int) -> int:
         """The rank of the daemon to connect to."""

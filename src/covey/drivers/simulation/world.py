@@ -13,7 +13,17 @@ from random import Random
 
 from covey.config import Cluster, Settings
 from covey.ids import Life
-from covey.protocol.effects import ClientReady, Effect, Entered, Installed, Refused, Send, Stamped, Stopped
+from covey.protocol.effects import (
+    ClientReading,
+    ClientReady,
+    Effect,
+    Entered,
+    Installed,
+    Refused,
+    Send,
+    Stamped,
+    Stopped,
+)
 from covey.protocol.inputs import Datagram, Input, PeerRefused
 from covey.protocol.portions import PORTIONS
 from covey.protocol.states import State
@@ -218,7 +228,7 @@ class World:
             return
         if isinstance(effect, Stamped):
             node.owed.discard((effect.bundle.session, effect.bundle.session_seq))
-        if not isinstance(effect, ClientReady):  # What is said to a client changes something when it is heard.
+        if not isinstance(effect, ClientReady | ClientReading):  # What is said changes something when it is heard.
             self.changed_at = self.now
         for observe in self.observers:
             observe(node, effect)

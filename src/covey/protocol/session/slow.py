@@ -75,7 +75,7 @@ class SlowClients:
 
     def after_put(self, session: Session, now_us: int) -> Remedy | None:
         size = session.outbox.size
-        if size < LARGE_BYTES and not session.lag_max_us:
+        if size + session.words_bytes < LARGE_BYTES and not session.lag_max_us:
             return None
         self.note_backlog(session)
         if session.lag_max_us:
