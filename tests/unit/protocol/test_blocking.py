@@ -13,6 +13,7 @@ from tests.unit.protocol.builders import A, B, bundle
 SECOND_US = 1_000_000
 LOOK_US = 200_000
 BLOCK_MAX_MS = 10_000
+SENDER = 7
 
 
 def change(kind: Kind, *groups: str, origin: Life = A, session: int = 101) -> Bundle:
@@ -29,7 +30,7 @@ def blocked_us(blocked: Blocked, seconds: int, asks: bool = True, start_us: int 
             blocked.on_change(change(Kind.UNBLOCK, session=asker - 1), now_us)
         blocked.look(now_us)
         blocked.check()
-        waited += LOOK_US * blocked.must_wait(("room",))
+        waited += LOOK_US * blocked.must_wait(SENDER, ("room",), now_us)
     return waited
 
 
@@ -45,8 +46,8 @@ def test_senders_wait_for_the_last_of_those_who_asked(kind: Kind) -> None:
     blocked.check()
     assert blocked.has_changed
     assert blocked.groups() == ["room"]
-    assert blocked.must_wait(("hall", "room"))
-    assert not blocked.must_wait(("hall",))
+    assert blocked.must_wait(SENDER, ("hall", "room"), 0)
+    assert not blocked.must_wait(SENDER, ("hall",), 0)
     blocked.on_change(change(kind, origin=B), 0)
     assert blocked.groups() == []
 
@@ -57,7 +58,7 @@ def test_requests_end_with_their_view() -> None:
     blocked.on_view(1)
     blocked.check()
     assert blocked.has_changed
-    assert not blocked.must_wait(("room",))
+    assert not blocked.must_wait(SENDER, ("room",), 1)
     blocked.on_change(change(Kind.UNBLOCK), 2)
     blocked.check()
 
@@ -89,12 +90,8 @@ def test_the_whole_time_is_never_used_up() -> None:
 def test_who_asks_for_the_first_time_gets_its_share_of_the_longest_block() -> None:
     blocked = Blocked(50, BLOCK_MAX_MS)
     blocked.on_change(change(Kind.BLOCK, "room"), 0)
-    blocked.look(9_900_000)
-    assert blocked.must_wait(("room",))
-    blocked.has_changed = False
-    blocked.look(10_100_000)
-    assert not blocked.must_wait(("room",))
-    assert blocked.has_changed
+    assert blocked.must_wait(SENDER, ("room",), 9_900_000)
+    assert not blocked.must_wait(SENDER, ("room",), 10_100_000)
     assert blocked.groups() == []
 
 
@@ -114,7 +111,7 @@ def test_one_group_does_not_pay_for_another() -> None:
     blocked = Blocked(25, BLOCK_MAX_MS)
     blocked_us(blocked, 100)
     blocked.on_change(change(Kind.BLOCK, "hall", session=7_000), 100 * SECOND_US)
-    assert blocked.must_wait(("hall",))
+    assert blocked.must_wait(SENDER + 1, ("hall",), 100 * SECOND_US)
 
 
 def test_an_allowance_that_is_whole_again_is_forgotten() -> None:

@@ -8,8 +8,8 @@ from covey.protocol.wire.session import Ended, JoinGroup
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 from tests.unit.protocol.peers import Peer, changes, kinds, network
 
-BUDGET = 60_000
-SETTINGS = Settings(clients_bytes_max=BUDGET, message_bytes_max=3_000)
+BUDGET = 80_000
+SETTINGS = Settings(clients_bytes_max=BUDGET, session_receive_bytes=BUDGET, message_bytes_max=3_000)
 
 
 def member(house: TinyNetwork, connection: int, group: str, lag_max_ms: int = 0) -> Peer:

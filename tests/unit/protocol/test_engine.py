@@ -54,8 +54,8 @@ def test_a_message_beyond_the_queue_is_refused_and_names_its_session() -> None:
 
 
 def test_an_unreliable_message_must_fit_one_bundle() -> None:
-    engine = make_engine(one_site(1), 0, Settings(bundle_bytes=100))
-    assert refusals(submit(engine, bytes(101), Service.UNRELIABLE)) == ["an unreliable message must fit one bundle"]
+    engine = make_engine(one_site(1), 0, Settings(bundle_bytes=512))
+    assert refusals(submit(engine, bytes(513), Service.UNRELIABLE)) == ["an unreliable message must fit one bundle"]
 
 
 def test_a_stopping_daemon_takes_nothing() -> None:

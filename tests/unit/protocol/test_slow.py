@@ -112,7 +112,7 @@ def test_who_is_gone_is_looked_at_no_more(slow: SlowClients) -> None:
     KIT.deadlines.clear(Deadline.CLIENTS)
     slow.look_again(now_us=0)
     assert not KIT.deadlines.is_set(Deadline.CLIENTS)
-    assert slow.longest() is None
+    assert not slow.has_large
 
 
 # --- how long it may wait
@@ -151,11 +151,12 @@ def test_the_longest_backlog_is_found(slow: SlowClients) -> None:
     for one in sessions:
         slow.after_put(one, now_us=0)
     slow.check(sessions)
-    assert slow.longest() is sessions[1]
-    assert slow.waiting() == [sessions[1], sessions[2], sessions[0]]
+    assert slow.longest(1) == [sessions[1]]
+    assert slow.longest(9) == [sessions[1], sessions[2], sessions[0]]
     sessions[1].outbox.pull(9_000)
+    slow.after_pull(sessions[1])
     sessions[2].phase = Phase.ENDING
-    assert slow.longest() is sessions[0]
+    assert slow.longest(9) == [sessions[0]]
 
 
 def test_a_large_backlog_that_nobody_knows_breaks_a_rule(slow: SlowClients) -> None:
@@ -165,15 +166,15 @@ def test_a_large_backlog_that_nobody_knows_breaks_a_rule(slow: SlowClients) -> N
 
 @pytest.mark.parametrize(("size", "is_over"), [(BUDGET, False), (BUDGET + 1, True)])
 def test_the_bound_of_all_together(slow: SlowClients, size: int, is_over: bool) -> None:
-    session(size)
+    TOTAL.size = size
     assert slow.is_over_budget is is_over
 
 
 def test_a_configured_bound_goes_before_that_of_the_machine() -> None:
-    configured = kit(settings=Settings(clients_bytes_max=1_000))
+    configured = kit(settings=Settings(clients_bytes_max=LIMIT, session_receive_bytes=LIMIT, message_bytes_max=3_000))
     total = Total()
     slow = SlowClients(configured, total, BUDGET)
-    total.size = 1_001
+    total.size = LIMIT + 1
     assert slow.is_over_budget
 
 

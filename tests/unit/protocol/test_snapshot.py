@@ -100,7 +100,7 @@ def test_of_many_sessions_those_with_most_waiting_are_told() -> None:
     first = snapshot["sessions"][0]
     assert (first["name"], first["process"], first["policy"]) == (peers[-1].process.partition("@")[0],
                                                                    peers[-1].process, "disconnect")  # fmt: skip
-    assert snapshot["backlog_bytes"] == first["backlog_bytes"] > 0
+    assert snapshot["backlog_bytes"] > first["backlog_bytes"] > 5_000
     assert snapshot["groups"] == {"room": 1}
 
 
