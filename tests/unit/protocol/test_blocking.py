@@ -114,6 +114,31 @@ def test_one_group_does_not_pay_for_another() -> None:
     assert blocked.must_wait(SENDER + 1, ("hall",), 100 * SECOND_US)
 
 
+def test_who_sends_to_several_groups_waits_no_longer_than_for_one() -> None:
+    """Each group has somebody who asks, and they take turns: while one allowance comes back, another is used."""
+    blocked, groups, seconds = Blocked(25, BLOCK_MAX_MS), ("g0", "g1", "g2", "g3"), 400
+    waited = [0] * 2
+    for now_us in range(0, seconds * SECOND_US, LOOK_US):
+        turn = now_us // (2 * SECOND_US)
+        blocked.on_change(change(Kind.BLOCK, groups[turn % 4], session=turn), now_us)
+        blocked.on_change(change(Kind.UNBLOCK, session=turn - 1), now_us)
+        blocked.look(now_us)
+        waited[0] += LOOK_US * blocked.must_wait(SENDER, groups, now_us)
+        waited[1] += LOOK_US * blocked.must_wait(SENDER + 1, groups[:1], now_us)
+    assert waited[0] <= (0.25 * seconds + 0.25 * BLOCK_MAX_MS / 1_000 + 5) * SECOND_US
+    assert waited[1] > 0.15 * seconds * SECOND_US
+
+
+def test_time_in_which_nobody_asked_is_no_time_that_a_sender_waited() -> None:
+    blocked = Blocked(25, BLOCK_MAX_MS)
+    blocked.on_change(change(Kind.BLOCK, "room"), 0)
+    assert blocked.must_wait(SENDER, ("room",), 0)
+    blocked.on_change(change(Kind.UNBLOCK), SECOND_US)
+    assert not blocked.must_wait(SENDER, ("room",), SECOND_US)
+    blocked.on_change(change(Kind.BLOCK, "room"), 60 * SECOND_US)
+    assert blocked.must_wait(SENDER, ("room",), 60 * SECOND_US)
+
+
 def test_an_allowance_that_is_whole_again_is_forgotten() -> None:
     blocked = Blocked(25, BLOCK_MAX_MS)
     idle = [blocked.is_idle]

@@ -84,7 +84,7 @@ class Blocked:
 
     def must_wait(self, sender: int, groups: tuple[str, ...], now_us: int) -> bool:
         """Whether this session must, that sends to these groups. It tries again now and then."""
-        if not self._askers:
+        if not self._askers and sender not in self._waiting:
             return False
         blocked = False
         for group in groups:
