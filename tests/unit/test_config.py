@@ -137,3 +137,17 @@ def test_a_setting_has_an_upper_bound() -> None:
     text = render(two(), "loopback") + "\n[settings]\npeer_timeout_ms = 9999999999\n"
     with pytest.raises(ConfigError, match="peer_timeout_ms <="):
         parse(text, FILE)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        ({"bundle_bytes": 511}, "bundle_bytes >= 512"),
+        ({"session_receive_bytes": 20_000_000, "clients_bytes_max": 19_999_999}, "clients_bytes_max >= session_rec"),
+    ],
+)
+def test_settings_with_which_a_daemon_could_not_do_its_part_are_refused(wrong: dict[str, int], rule: str) -> None:
+    with pytest.raises(ConfigError, match=rule):
+        Settings(**wrong)
+    one_more = {field: value + 1 for field, value in wrong.items() if field != "session_receive_bytes"}
+    assert Settings(**{**wrong, **one_more})

@@ -9,7 +9,7 @@ from covey.protocol.deadlines import Deadline
 from covey.protocol.session.entries import Entry
 from covey.protocol.session.outbox import Total
 from covey.protocol.session.session import Phase, Session
-from covey.protocol.session.slow import BLOCK_GROUPS, LARGE_BYTES, LOOK_US, Remedy, SlowClients, requests
+from covey.protocol.session.slow import BLOCK_GROUPS, LARGE_BYTES, LOOK_US, REMEDIES_MAX, Remedy, SlowClients, requests
 from covey.protocol.wire.session import MAGIC, VERSION, Hello, Policy
 from tests.unit.protocol.builders import kit
 
@@ -115,6 +115,21 @@ def test_who_is_gone_is_looked_at_no_more(slow: SlowClients) -> None:
     assert not slow.has_large
 
 
+def test_of_many_who_said_nothing_a_step_rejects_a_bounded_number(slow: SlowClients) -> None:
+    many = [Session(number, 100 + number, 0, TOTAL) for number in range(2 * REMEDIES_MAX + 10)]
+    for one in many:
+        slow.on_connected(one, 0)
+    now_us = KIT.settings.hello_timeout_ms * 1_000
+    counts, found = [], []
+    for _ in range(3):
+        KIT.deadlines.clear(Deadline.CLIENTS)
+        remedies = slow.look(now_us)
+        counts.append((len(remedies), KIT.deadlines.at(Deadline.CLIENTS)))
+        found += [one for one, remedy in remedies if remedy is Remedy.REJECT]
+    assert counts == [(REMEDIES_MAX, now_us), (REMEDIES_MAX, now_us), (10, None)]
+    assert found == many
+
+
 # --- how long it may wait
 
 
@@ -157,6 +172,28 @@ def test_the_longest_backlog_is_found(slow: SlowClients) -> None:
     slow.after_pull(sessions[1])
     sessions[2].phase = Phase.ENDING
     assert slow.longest(9) == [sessions[0]]
+
+
+def test_who_has_drained_is_no_longer_among_the_large_ones(slow: SlowClients) -> None:
+    one = session(LARGE_BYTES)
+    slow.after_put(one, now_us=0)
+    assert slow.has_large
+    one.outbox.pull(LARGE_BYTES)
+    slow.after_pull(one)
+    assert not slow.has_large
+    assert slow.longest(9) == []
+
+
+def test_what_a_session_has_said_makes_its_backlog_longer(slow: SlowClients) -> None:
+    told, talker = session(9_000, connection=1), session(1, connection=2)
+    slow.after_put(told, now_us=0)
+    talker.words_bytes = 10_000
+    slow.note_backlog(talker)
+    assert slow.longest(9) == [talker, told]
+    slow.check([told, talker])
+    talker.words_bytes = 0
+    slow.note_backlog(talker)
+    assert slow.longest(9) == [told]
 
 
 def test_a_large_backlog_that_nobody_knows_breaks_a_rule(slow: SlowClients) -> None:

@@ -1,0 +1,131 @@
+"""What a client has said and was not done: cut into frames as their turn comes, and counted until then."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from covey.protocol.portions import PORTIONS
+from covey.protocol.session.said import Said
+from covey.protocol.wire.session import (
+    HELLO_BYTES_MAX,
+    ClientAlive,
+    FromClient,
+    JoinGroup,
+    encode_word,
+    read_from_client,
+)
+from tests.unit.protocol.peers import Peer, network
+
+
+def frame(number: int) -> bytes:
+    return encode_word(JoinGroup(f"g{number}"))
+
+
+def taken(said: Said) -> list[FromClient]:
+    """All that can be taken now."""
+    words: list[FromClient] = []
+    while (one := said.next()) is not None:
+        words.append(read_from_client(*one) if isinstance(one, tuple) else one)  # type: ignore[arg-type]
+    return words
+
+
+@given(st.lists(st.integers(1, 40), max_size=20), st.integers(0, 3))
+def test_frames_come_in_order_however_they_were_read(cuts: list[int], each: int) -> None:
+    data, said = b"".join(frame(number) for number in range(20)), Said()
+    words: list[FromClient] = []
+    for cut in [*cuts, len(data)]:
+        said.put(data[:cut])
+        data = data[cut:]
+        if each:
+            words += taken(said)
+    assert words + taken(said) == [JoinGroup(f"g{number}") for number in range(20)]
+    assert (bool(said), said.size) == (False, 0)
+
+
+def test_what_is_put_back_comes_first() -> None:
+    said = Said()
+    said.put(frame(1) + frame(2))
+    said.next()
+    said.put_back(JoinGroup("again"))
+    said.put(frame(3))
+    assert taken(said) == [JoinGroup("again"), JoinGroup("g2"), JoinGroup("g3")]
+
+
+def test_the_last_word_that_was_put_back_counts_until_it_is_done() -> None:
+    said = Said()
+    said.put(frame(1))
+    said.next()
+    said.put_back(JoinGroup("g1"))
+    assert said
+    assert said.size == len(frame(1))
+    assert taken(said) == [JoinGroup("g1")]
+    assert (bool(said), said.size) == (False, 0)
+
+
+def test_an_unfinished_frame_counts_but_nothing_of_it_can_be_done() -> None:
+    said = Said()
+    said.put(frame(1) + frame(2)[:-1])
+    assert taken(said) == [JoinGroup("g1")]
+    assert (bool(said), said.size) == (False, len(frame(2)) - 1)
+
+
+def test_a_problem_shows_when_its_turn_comes_and_nothing_follows_it() -> None:
+    said = Said()
+    too_large = encode_word(JoinGroup("x" * (HELLO_BYTES_MAX + 1)))
+    said.put(frame(1) + too_large + frame(2))
+    assert said.problem is None
+    assert taken(said) == [JoinGroup("g1")]
+    assert said.problem is not None
+    said.put(frame(3))
+    assert taken(said) == []
+
+
+def test_larger_frames_are_accepted_once_it_is_known_who_speaks() -> None:
+    said = Said()
+    said.put(frame(1) + encode_word(JoinGroup("x" * (HELLO_BYTES_MAX + 1))))
+    said.next()
+    said.accept(1 << 20)
+    large = said.next()
+    assert isinstance(large, tuple)
+    assert len(large[1]) > HELLO_BYTES_MAX
+
+
+def test_what_is_cleared_is_gone() -> None:
+    said = Said()
+    said.put(frame(1) + frame(2))
+    said.next()
+    said.put_back(JoinGroup("g1"))
+    said.clear()
+    assert (bool(said), said.size, said.next()) == (False, 0, None)
+
+
+def test_one_read_of_very_many_words_is_worked_off_a_portion_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is cut lazily: what is kept of it is its bytes, not an object for each word."""
+    done = 0
+
+    def read(kind: int, body: memoryview) -> FromClient:
+        nonlocal done
+        done += 1
+        return read_from_client(kind, body)
+
+    house = network()
+    peer = Peer(house)
+    peer.hello()
+    monkeypatch.setattr("covey.protocol.requests.read_from_client", read)
+    data = encode_word(ClientAlive()) * 10_000
+    tracemalloc.start()
+    peer.write(data)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most_bytes < 4 * len(data) + 100_000
+    assert done == PORTIONS.words
+    for step in range(2, 5):
+        house.give(0)
+        assert done == step * PORTIONS.words
+    house.run(1_000)
+    assert done == 10_000
+    assert house.engines[0].clients.waiting_bytes == 0
