@@ -328,6 +328,22 @@ def test_asyncio_sessions_belong_to_their_loop(act: Act) -> None:
     asyncio.run(program())
 
 
+@pytest.mark.parametrize("act", [lambda session: session.receive(), iterate, iterate_batches])
+def test_other_threads_are_refused_what_waits_already(act: Act) -> None:
+    async def program() -> None:
+        with pair() as (ours, daemon):
+            session = asyncio_session(ours)
+            daemon.say(GroupSignal("room"), GroupSignal("hall"))
+            assert await session.receive(WITHIN_S) == covey.Transitional("room")
+            assert session._inbox.size
+            with pytest.raises(covey.LocalProtocolError, match=r"asyncio\.run_coroutine_threadsafe"):
+                await asyncio.to_thread(lambda: asyncio.run(asyncio.wait_for(act(session), WITHIN_S)))
+            assert await session.receive(WITHIN_S) == covey.Transitional("hall")
+            await session.disconnect(timeout=0.01)
+
+    asyncio.run(program())
+
+
 def test_a_later_loop_of_the_same_thread_is_another_one() -> None:
     with pair() as (ours, _):
 

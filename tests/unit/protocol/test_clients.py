@@ -96,6 +96,21 @@ def test_there_is_a_limit_to_sessions() -> None:
     assert kinds(Peer(house, connection=3).read()) == ["Rejected"]
 
 
+@pytest.mark.parametrize("last", [Bye(), Hello(MAGIC, VERSION, "twice", 1, "disconnect")])
+def test_sessions_that_are_over_take_no_place_while_their_last_words_are_written(last: Word) -> None:
+    house = network(settings=Settings(sessions_max=2))
+    peers = [Peer(house, connection=connection) for connection in (1, 2)]
+    for peer in peers:
+        peer.hello(f"p{peer.connection}")
+    assert kinds(Peer(house, connection=3).read()) == ["Rejected"]
+    peers[0].say(last)
+    Peer(house, connection=4).hello("p4")
+    assert kinds(Peer(house, connection=5).read()) == ["Rejected"]
+    for connection in (1, 3, 5):
+        house.give(0, ClientGone(connection))
+    assert kinds(Peer(house, connection=6).read()) == ["Rejected"]
+
+
 # --- groups
 
 

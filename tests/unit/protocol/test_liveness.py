@@ -108,6 +108,26 @@ def test_half_a_word_is_a_sign_of_life() -> None:
     assert not peer.is_closed
 
 
+@pytest.mark.parametrize("reads", [True, False])
+def test_who_reads_on_with_much_before_it_lives(reads: bool) -> None:
+    """It comes to our question only behind all that."""
+    house = network(settings=SETTINGS)
+    house.checks = False
+    watched, other = pair(house, alive_timeout_ms=1_500)
+    for _ in range(50):
+        other.send("room", payload=bytes(8_000))
+        house.run(1_000)
+    for _ in range(20):
+        house.run(SECOND_US // 5)
+        if reads:
+            watched.pull(9_000)
+    house.engines[0].check(full=True)
+    assert watched.is_closed is not reads
+    watched.pull(1 << 30)
+    house.run(3 * SECOND_US)
+    assert watched.is_closed
+
+
 def test_who_is_not_read_is_not_judged_until_it_is() -> None:
     """A sender to a group whose senders wait."""
     small = Settings(session_receive_bytes=20_000, message_bytes_max=3_000, block_percent=100, session_send_bytes=2_000)

@@ -102,6 +102,9 @@ def test_of_many_sessions_those_with_most_waiting_are_told() -> None:
                                                                    peers[-1].process, "disconnect")  # fmt: skip
     assert snapshot["backlog_bytes"] > first["backlog_bytes"] > 5_000
     assert snapshot["groups"] == {"room": 1}
+    peers[-1].pull(1 << 30)
+    assert first["process"] not in [one["process"] for one in told(house)["sessions"]]
+    assert told(house)["backlog_bytes"] == 0
 
 
 def test_who_has_not_said_who_it_is_is_counted_but_not_listed() -> None:
