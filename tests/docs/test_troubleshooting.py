@@ -18,8 +18,15 @@ PAGE = re.sub(r"\s+", " ", (ROOT / "docs" / "troubleshooting.md").read_text())
 TOLD_BY = {"Failed": 1, "_end": -1, "_ended": 0, "_reject": -1, "end_all": 0, "lost": 0, "_enter_over": 0}
 """Functions that tell a reason, and the argument that is it."""
 
+TOLD_BY_DESK = {"Failed": 1, "end": 1, "reject": 1, "_too_slow": 1, "end_noticed": 1}
+"""The same at the daemon's desk."""
+
 FILES = {
-    "protocol/clients.py": TOLD_BY,
+    "protocol/clients.py": TOLD_BY_DESK,
+    "protocol/requests.py": TOLD_BY_DESK,
+    "protocol/liveness.py": TOLD_BY_DESK,
+    "protocol/desk.py": TOLD_BY_DESK,
+    "protocol/session/problems.py": {},
     "protocol/engine.py": {"end_all": 0},
     "client/protocol.py": TOLD_BY,
     "client/stream.py": TOLD_BY,
