@@ -290,6 +290,11 @@ class Clients:
 
     # --- for people and tests
 
+    def has_words_of(self, number: int) -> bool:
+        """Whether something that this session said waits here."""
+        session = self._desk.by_number.get(number)
+        return session is not None and (bool(session.words) or self._desk.queue.bytes_of(number) > 0)
+
     def snapshot(self, now_us: int) -> dict[str, object]:
         """The sessions for which most waits, the largest groups. Its cost does not grow with their number."""
         desk, roster = self._desk, self.groups.roster

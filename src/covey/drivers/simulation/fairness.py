@@ -32,6 +32,8 @@ _FEW = 200
 _FOR_EACH = 15
 """Messages of others that may pass a session, and so many more for each session of its daemon."""
 
+_LOOK_EVERY = 20
+
 _HEADS = 9_000
 _HEAD = 64
 """More than all that a frame has beside its body, however long its names; and what it mostly has."""
@@ -120,7 +122,10 @@ class Fairness:
 
     def _observe(self, node: Node, effect: Effect) -> None:
         if isinstance(effect, Stamped):
-            self._on_stamped(self._daemon(node.life), effect)
+            daemon = self._daemon(node.life)
+            self._on_stamped(daemon, effect)
+            if daemon.passed % _LOOK_EVERY == 0:
+                self._look(daemon, node)
         elif isinstance(effect, Deliver):
             if effect.bundle.kind in (Kind.BLOCK, Kind.UNBLOCK, Kind.DISCONNECT):
                 self._on_change(self._daemon(node.life), effect)
@@ -152,6 +157,12 @@ class Fairness:
             self.reactions.add(WAITED)
         place.done(bundle.session_seq + bundle.count - 1)
         place.since = daemon.passed
+
+    def _look(self, daemon: _Daemon, node: Node) -> None:
+        """Whoever has nothing at the daemon does not wait there: what it said is still on its way."""
+        for number, place in daemon.places.items():
+            if place.handed and not node.engine.clients.has_words_of(number):
+                place.since = daemon.passed
 
     def _on_reading(self, daemon: _Daemon, effect: ClientReading) -> None:
         for place in daemon.places.values():
