@@ -202,6 +202,7 @@ class Desk:
         session.words.clear()
         self.total.size -= session.words_bytes
         session.words_bytes = 0
+        self.slow.note_backlog(session)
         self.late.pop(session.number, None)
         self.late_count -= len(session.late)
         session.late = []
