@@ -177,11 +177,11 @@ def test_the_longest_backlog_is_found(slow: SlowClients) -> None:
 def test_who_has_drained_is_no_longer_among_the_large_ones(slow: SlowClients) -> None:
     one = session(LARGE_BYTES)
     slow.after_put(one, now_us=0)
-    assert slow.has_large
+    assert slow.longest(9) == [one]
     one.outbox.pull(LARGE_BYTES)
     slow.after_pull(one)
-    assert not slow.has_large
     assert slow.longest(9) == []
+    assert not slow.has_large
 
 
 def test_what_a_session_has_said_makes_its_backlog_longer(slow: SlowClients) -> None:
