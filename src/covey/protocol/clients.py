@@ -23,7 +23,6 @@ from .kit import Kit
 from .liveness import Liveness
 from .portions import PORTIONS, Portions
 from .requests import Requests
-from .session.blocking import Blocked
 from .session.entries import ViewsEntry
 from .session.session import Phase, Session
 from .telling import Changed, Telling, Told, told
@@ -58,7 +57,7 @@ class Clients:
         self._portions = portions
         self._desk = Desk(kit, queue, submit, is_working, budget_bytes)
         self.groups = self._desk.groups
-        self._blocked = Blocked(kit.settings.block_percent, kit.settings.block_max_ms)
+        self._blocked = self._desk.blocked
         self._liveness = Liveness(self._desk)
         self._requests = Requests(self._desk, self._blocked, self._liveness, portions)
         self._telling = Telling(self.groups, portions)
@@ -281,7 +280,6 @@ class Clients:
         self._blocked.on_change(bundle, self._desk.now_us)
         self._look_at_blocks()
         if bundle.kind is Kind.DISCONNECT and bundle.origin == self._kit.me:
-            self._blocked.forget(bundle.session)
             self._desk.free(bundle.session)
 
     def _look_at_blocks(self) -> None:

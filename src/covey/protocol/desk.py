@@ -19,6 +19,7 @@ from .effects import ClientClosed, ClientReady, Effect, Notice
 from .groups.layer import Groups
 from .inputs import Submit
 from .kit import Kit
+from .session.blocking import Blocked
 from .session.entries import Entry, WordEntry
 from .session.names import Names
 from .session.outbox import USER_BYTES, Outbox, Total
@@ -48,6 +49,7 @@ class Desk:
         self.names = Names()
         self.total = Total()
         self.slow = SlowClients(kit, self.total, budget_bytes)
+        self.blocked = Blocked(kit.settings.block_percent, kit.settings.block_max_ms)
         self.unheard: dict[int, Session] = {}
         """By connection: their words can be done now, as far as a step allows."""
         self.held: dict[int, Session] = {}
@@ -164,6 +166,7 @@ class Desk:
     def free(self, number: int) -> None:
         """Its departure is ordered."""
         self.names.free(number)
+        self.blocked.forget(number)
         session = self._leaving.pop(number, None)
         if session is not None and session.connection in self.by_connection:
             session.outbox.put(WordEntry(Ended("goodbye", 0, 0)), self.now_us)

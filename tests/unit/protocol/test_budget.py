@@ -210,6 +210,19 @@ def test_what_a_client_has_said_and_was_not_done_counts_and_ends_it() -> None:
     assert [peer.is_closed for peer in (other, Peer(house, connection=1_000))] == [False, False]
 
 
+def test_nothing_is_kept_of_a_sender_that_was_ended_before_it_had_sent_anything() -> None:
+    house = network(settings=TALK)
+    _, other = talking(house)
+    stranger = Peer(house, connection=4)
+    stranger.hello("stranger")
+    stranger.write(b"".join(stranger.sending("room", payload=bytes(1_000)) for _ in range(30)))
+    for _ in range(6):
+        other.send("hall", payload=bytes(4_500))
+        house.run(1_000)
+    assert stranger.is_closed
+    assert not house.engines[0].clients._blocked._senders
+
+
 @pytest.mark.parametrize("lag_max_ms", [800, 0], ids=["lag", "budget"])
 def test_who_is_gone_while_a_word_waits_and_is_then_ended_is_forgotten(lag_max_ms: int) -> None:
     house = network(settings=TALK)
