@@ -28,6 +28,10 @@ class Watched:
         self.world = World(one_site(1), Settings(), NetworkOptions(), Random(1), "run", lambda _row: None)
         self.fairness = Fairness(self.world, "run")
         self.world.start(0, Clocks(0, 0, 0))
+        self.is_there = True
+        """What session 101 has said waits at the daemon."""
+        clients = self.world.nodes[0].engine.clients
+        clients.has_words_of = lambda _number: self.is_there  # type: ignore[method-assign]
 
     def tell(self, effect: Effect) -> None:
         for observe in self.world.observers:
@@ -59,6 +63,14 @@ def test_who_waits_while_many_pass_starves() -> None:
     assert (verdict.guarantee, verdict.violation_count) == (FAIRNESS, 1)
     assert verdict.violations[0].process == WAITING
     assert f"message 5 of {WAITING} was passed by {MANY} of others" in verdict.violations[0].detail
+
+
+def test_who_has_nothing_at_the_daemon_does_not_wait_there() -> None:
+    watched = Watched()
+    watched.hand(seq=5)
+    watched.is_there = False
+    watched.others(MANY)
+    assert watched.verdict().violation_count == 0
 
 
 def test_a_wait_is_also_judged_when_it_ends() -> None:
