@@ -31,7 +31,7 @@ class Watched:
         self.is_there = True
         """What session 101 has said waits at the daemon."""
         clients = self.world.nodes[0].engine.clients
-        clients.has_words_of = lambda _number: self.is_there  # type: ignore[method-assign]
+        clients.has_words_of = lambda number: self.is_there  # type: ignore[method-assign]
 
     def tell(self, effect: Effect) -> None:
         for observe in self.world.observers:

@@ -13,6 +13,7 @@ from random import Random
 
 from covey.config import Cluster, Settings
 from covey.ids import Life
+from covey.protocol.deadlines import Deadline
 from covey.protocol.effects import (
     ClientReading,
     ClientReady,
@@ -38,7 +39,7 @@ Script = Generator[int, None, None]
 """A sequence of actions in virtual time: yields how long to wait, in microseconds."""
 
 STEP_US = 30
-"""A daemon that has more to do at once does it a little later: a step takes time."""
+"""A daemon that has more to do for its clients does it a little later: a step takes time."""
 
 Watch = Callable[[Node, Effect], None]
 
@@ -243,7 +244,8 @@ class World:
     def _schedule_deadline(self, node: Node) -> None:
         deadline = node.engine.next_deadline_us()
         if deadline is not None:
-            self._wake(node, max(self.now + STEP_US, node.clocks.world_time(deadline)))
+            has_more = node.engine.kit.deadlines.is_set(Deadline.CLIENT_WORK)
+            self._wake(node, max(self.now + (STEP_US if has_more else 1), node.clocks.world_time(deadline)))
 
     # --- what the world knows
 
