@@ -68,7 +68,10 @@ class Requests:
                     desk.unheard[session.connection] = session
             if not desk.unheard:
                 return
+            before = self._words_left
             self._work(desk.unheard.pop(next(iter(desk.unheard))))
+            if self._words_left == before:
+                self._words_left -= 1  # A turn is some work too, also where nothing could be done in it.
 
     # --- one client's turn
 
@@ -86,6 +89,8 @@ class Requests:
             self._broken(session, session.words.problem)
         elif session.words and not waits:
             self._desk.unheard[session.connection] = session
+        elif not session.words:
+            self._desk.queue.give_up(session.number)  # What waited for room may have been refused for another reason.
         self._desk.count_words(session)
         self._after(session)
 

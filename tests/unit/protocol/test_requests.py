@@ -184,3 +184,17 @@ def test_a_queue_where_small_ones_pass_would_keep_it_waiting(monkeypatch: pytest
     monkeypatch.setattr(SubmitQueue, "admits", admits)
     monkeypatch.setattr(SubmitQueue, "to_try", to_try)
     assert large_beside_small(network(2, TIGHT)) > 500
+
+
+def test_a_join_refused_while_it_waited_for_room_waits_no_more() -> None:
+    """Two join at once where one more stay is allowed, and neither finds room in the queue at first."""
+    narrow = Settings(submit_queue_bytes=100, memberships_max=1)
+    house = network(2, narrow)
+    peers = [Peer(house, rank=1, connection=number) for number in (1, 2, 3)]
+    for number, peer in enumerate(peers):
+        peer.hello(f"p{number}")
+    for peer in peers:
+        peer.say(JoinGroup("room"), JoinGroup("hall"))
+    house.run(SECOND_US)
+    house.engines[1].check(full=True)
+    assert not house.engines[1].clients._desk.queue.has_news
