@@ -12,6 +12,7 @@ import msgspec
 
 from covey.analysis.tables.columns import RELIABLE
 from covey.drivers.simulation.checkers import DAEMON_CHECKERS, History, clients
+from covey.drivers.simulation.fairness import FAIRNESS
 from covey.drivers.simulation.options import Asked
 from covey.drivers.simulation.run import play
 from covey.trace.record import SERVICES, Row
@@ -69,7 +70,9 @@ def lossless_runs() -> dict[str, Rows]:
 
 
 def mutated_runs() -> dict[str, Rows]:
-    names = [*MUTANTS, *CLIENT_MUTANTS]
+    """But for those that only the simulation itself can see: who starves is not in a trace."""
+    in_traces = [name for name, mutant in CLIENT_MUTANTS.items() if mutant.guarantee != FAIRNESS]
+    names = [*MUTANTS, *in_traces]
     return dict(zip(names, in_processes(_hunted, names), strict=True))
 
 
