@@ -25,6 +25,9 @@ from tests.unit.checkers.ideal import IdealRun, Sent
 
 Rows = list[Row]
 
+IN_TRACES = [*MUTANTS, *(name for name, mutant in CLIENT_MUTANTS.items() if mutant.guarantee != FAIRNESS)]
+"""But for those that only the simulation itself can see: who starves is not in a trace."""
+
 SEEDS_TRIED = 50
 GOOD_SEEDS = (3, 11, 24)
 SENT_FROM_OUTSIDE = 94
@@ -70,10 +73,7 @@ def lossless_runs() -> dict[str, Rows]:
 
 
 def mutated_runs() -> dict[str, Rows]:
-    """But for those that only the simulation itself can see: who starves is not in a trace."""
-    in_traces = [name for name, mutant in CLIENT_MUTANTS.items() if mutant.guarantee != FAIRNESS]
-    names = [*MUTANTS, *in_traces]
-    return dict(zip(names, in_processes(_hunted, names), strict=True))
+    return dict(zip(IN_TRACES, in_processes(_hunted, IN_TRACES), strict=True))
 
 
 def _hunted(name: str) -> Rows:

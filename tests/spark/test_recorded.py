@@ -9,6 +9,7 @@ from covey.analysis.judging import Judgement
 from covey.trace.record import Row
 from tests.simulation.client_mutants import CLIENT_MUTANTS
 from tests.simulation.mutants import MUTANTS
+from tests.spark.recorded import IN_TRACES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2_400)]
 
@@ -24,7 +25,7 @@ def test_good_runs_put_every_guarantee_to_the_test(judgement: Judgement, simulat
     assert sorted(CHECKED.keys() - tested) == []
 
 
-@pytest.mark.parametrize("name", [*MUTANTS, *CLIENT_MUTANTS])
+@pytest.mark.parametrize("name", IN_TRACES)
 def test_a_mutant_is_caught_by_the_guarantee_it_names(
     name: str, judgement: Judgement, broken_runs: dict[str, Rows]
 ) -> None:
