@@ -25,8 +25,13 @@ from tests.unit.checkers.ideal import IdealRun, Sent
 
 Rows = list[Row]
 
-IN_TRACES = [*MUTANTS, *(name for name, mutant in CLIENT_MUTANTS.items() if mutant.guarantee != FAIRNESS)]
-"""But for those that only the simulation itself can see: who starves is not in a trace."""
+IN_SIMULATION = frozenset(
+    {"apart forgotten", "told before the last is"}
+    | {name for name, mutant in CLIENT_MUTANTS.items() if mutant.guarantee == FAIRNESS}
+)
+"""Caught by the simulation's own tests: who starves is not in a trace, and the others show in too few seeds."""
+
+IN_TRACES = [*MUTANTS, *(name for name in CLIENT_MUTANTS if name not in IN_SIMULATION)]
 
 SEEDS_TRIED = 50
 GOOD_SEEDS = (3, 11, 24)
