@@ -173,13 +173,6 @@ def _joiners_hear_at_once(right: Any) -> Any:
     return deliver
 
 
-def _leavers_still_hear(right: Any) -> Any:
-    def remove(self: Step, group: str, bundle: Bundle) -> bool:
-        return self._roster.leave(group, bundle.origin, bundle.session) is not None
-
-    return remove
-
-
 def _stays_after_leaving(right: Any) -> Any:
     def leave(self: Roster, group: str, life: Life, session: int) -> Member | None:
         member = right(self, group, life, session)

@@ -58,6 +58,6 @@ FIRST_SEEDS = {
     "priority starves": 207,
     "no turns": 132,
     "small ones pass": 143,
-    "apart forgotten": 7,
+    "apart forgotten": 67,
     "told before the last is": 49,
 }

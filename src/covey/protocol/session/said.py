@@ -62,6 +62,8 @@ class Said:
         self._waits = word
 
     def clear(self) -> None:
+        """It is over: nothing that it said is done any more."""
+        self._splitter = Splitter(HELLO_BYTES_MAX)
         self._reads.clear()
         self._waits = None
         self._read_bytes = 0

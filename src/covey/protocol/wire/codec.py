@@ -42,7 +42,7 @@ from .frames import (
 from .group_names import pack_groups, read_groups
 
 MAGIC: Final = b"Cv"
-VERSION: Final = 1
+VERSION: Final = 2
 
 _CONTROL: Final[tuple[type[Control], ...]] = (
     Alive,
