@@ -6,6 +6,7 @@ In:   submissions and frames of this view.  Out: effects.  Not here: how views b
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings, part_bytes
 from covey.errors import FrameError
@@ -24,6 +25,9 @@ from .transport.unreliable import UnreliableStreams
 from .values import Announcement, Bundle, Delivery, Kind, Service
 from .wire.codec import PACKET_OVERHEAD, bundle_parts
 from .wire.frames import Announce, Data, Parked, Token, Unreliable
+
+VISIT_BUNDLES_MAX: Final = 500
+"""Bundles stamped while the token is held once: others handle all of them in one step."""
 
 
 def _pieces_max(settings: Settings, sites: int) -> int:
@@ -153,13 +157,14 @@ class Operation:
         effects: list[Effect] = []
         site_seq, stamp = token.site_seq, token.stamp
         received = self.order.stability.received_by_all(self.kit.site)
-        bundles_max = received + self.kit.settings.ring_bundles_unstable
+        window = received + self.kit.settings.ring_bundles_unstable
+        bundles_max = min(window, site_seq + VISIT_BUNDLES_MAX)
         while allowance and site_seq < bundles_max and self._may_stamp():
             if packer.packets and packer.packets_after(self.queue.next_bytes()) > allowance:
                 break
             site_seq, stamp = site_seq + 1, max(stamp + 1, self.kit.clock.now(now_us))
             effects += self._stamp(site_seq, stamp, packer)
-        if len(self.queue) and (site_seq >= bundles_max or ring.window(token) <= len(packer.packets)):
+        if len(self.queue) and (site_seq >= window or ring.window(token) <= len(packer.packets)):
             self.kit.count.add("window closed")
         mine = Visit(
             line=self.order.line(),

@@ -8,6 +8,9 @@ Telling may take much longer than ordering: a join is one small message, and tho
 cut into portions, and a step does only so many. Order is kept: nothing is begun before what came earlier is done.
 Joins and leaves of one group that wait here one after the other are told together, each still a view of its own.
 
+A session that is gone may have been in thousands of groups. Where nobody here is told of it, leaving them is put off:
+messages do not wait for that, because no receiver here is concerned. Whatever else changes groups does.
+
 Invariant: T1 `bytes_waiting` is the sum of the payloads that wait.
 """
 
@@ -56,10 +59,12 @@ class Telling:
         self._at_most = portions
         self._waiting: deque[Deliver | Changed] = deque()
         self._portions: Iterator[Told | Passed] | None = None
+        self._put_off: deque[Iterator[None]] = deque()
+        """Groups to be left by who is gone, of which nobody is told."""
         self.bytes_waiting = 0
 
     def __bool__(self) -> bool:
-        return self._portions is not None or bool(self._waiting)
+        return self._portions is not None or bool(self._waiting or self._put_off)
 
     @property
     def is_behind(self) -> bool:
@@ -79,7 +84,7 @@ class Telling:
             if portion is not None:
                 return portion
             self._portions = None
-        return None
+        return next(self._catch_up(), None)
 
     # --- one item after the other
 
@@ -96,14 +101,24 @@ class Telling:
         self.bytes_waiting -= _bytes_of(item)
         return item
 
+    def _catch_up(self) -> Iterator[Told]:
+        """What was put off is done."""
+        while self._put_off:
+            for _ in self._put_off[0]:
+                yield BREATH
+            self._put_off.popleft()
+
     def _light_change(self, first: Deliver) -> Iterator[Told | Passed]:
-        if first.bundle.kind in (Kind.JOIN, Kind.LEAVE, Kind.DISCONNECT):
+        kind, run = first.bundle.kind, [first]
+        if kind in (Kind.JOIN, Kind.LEAVE):
+            yield from self._catch_up()
+        if kind in (Kind.JOIN, Kind.LEAVE, Kind.DISCONNECT):
             run = self._run(first)
             yield from self._all(self._groups.changed(run))
-        else:
-            run = [first]
         for effect in run:
             yield Passed(effect)
+        if kind is Kind.DISCONNECT and len(run) == 1:
+            self._put_off.append(self._groups.forgotten(first.bundle))
 
     def _run(self, first: Deliver) -> list[Deliver]:
         """With those that follow at once and are about the same group alone."""
@@ -117,6 +132,7 @@ class Telling:
         return run
 
     def _daemon_change(self, change: Changed) -> Iterator[Told | Passed]:
+        yield from self._catch_up()
         yield from self._all(Step(self._groups, *change).told())
         for effect in change.after:
             if effect.bundle.kind > Kind.MESSAGES:

@@ -76,7 +76,11 @@ class House:
         return self.change(self.effect(Kind.LEAVE, life, session, group))
 
     def change(self, *effects: Deliver) -> list[Seen]:
-        return self.seen(self.groups.changed(list(effects)))
+        seen = self.seen(self.groups.changed(list(effects)))
+        for effect in effects:
+            if effect.bundle.kind is Kind.DISCONNECT:
+                list(self.groups.forgotten(effect.bundle))
+        return seen
 
     def message(self, effect: Deliver) -> list[Seen]:
         return self.seen(self.groups.message(effect))

@@ -178,6 +178,40 @@ def test_what_depends_on_a_change_happens_when_it_is_told() -> None:
     assert sum(isinstance(portion, Told) and portion.entry is not None for portion in portions) == 3
 
 
+def test_messages_do_not_wait_until_somebody_has_left_groups_of_which_nobody_is_told() -> None:
+    house = House()
+    house.join(A, 1)
+    for number in range(100):
+        house.join(A, 2, f"hall {number}")
+    one = telling(house)
+    one.put(house.effect(Kind.DISCONNECT, A, 2))
+    one.put(house.effect(Kind.MESSAGES, B, 9, "room"))
+    while not isinstance(portion := one.next(), Told) or portion.entry is None:
+        pass
+    assert house.groups.roster.groups_of(A, 2)
+    assert one
+    tell_all(one)
+    assert not house.groups.roster.groups_of(A, 2)
+
+
+@pytest.mark.parametrize("kind", [Kind.JOIN, Kind.LEAVE])
+def test_changes_wait_until_somebody_has_left_groups_of_which_nobody_is_told(kind: Kind) -> None:
+    house = House()
+    for number in range(100):
+        house.join(B, 2, f"hall {number}")
+    house.join(A, 1)
+    one = telling(house)
+    one.put(house.effect(Kind.DISCONNECT, B, 2))
+    change = house.effect(kind, A, 1, "hall 7" if kind is Kind.JOIN else "room")
+    one.put(change)
+    told = []
+    while (portion := one.next()) != Passed(change):
+        told.append(portion)
+    assert not house.groups.roster.groups_of(B, 2)
+    if kind is Kind.JOIN:
+        assert views(words([portion for portion in told if portion is not None], 1)) == [("join", "a1", "a1")]
+
+
 def test_a_daemon_change_passes_its_changes_and_then_its_view() -> None:
     house = House()
     house.join(A, 1)

@@ -106,11 +106,11 @@ class Declared:
         """All stays of a session: whole pages where it has its own."""
         if session not in self._page_of:
             return
-        for number in self._pages_of.pop(session, ()):
-            for _, group in self._pages.pop(number).stays:
-                del self._page_of[session][group]
-        for group in list(self._page_of.get(session, ())):
+        own = self._pages_of.pop(session, {})
+        for group in [group for group, number in self._page_of[session].items() if number not in own]:
             self._remove(session, group)
+        for number in own:
+            del self._pages[number]
         self._open.pop(session, None)
         self._page_of.pop(session, None)
         self.version += 1

@@ -38,6 +38,9 @@ from .roster import Member, Roster
 ROLL_LEAST: Final = 32
 """With so many members, what is shown to those who join is put together from pieces."""
 
+LOOKED_AT_A_BREATH: Final = 16
+"""Groups of a session that is gone, between two pauses."""
+
 
 class Out(NamedTuple):
     """For these sessions of this daemon."""
@@ -77,22 +80,29 @@ class Groups:
         return groups[0] if len(groups) == 1 else None
 
     def changed(self, effects: list[Deliver]) -> Iterator[Out | None]:
-        """What a run of joins, leaves and disconnects of one group shows; or one disconnect from many.
-
-        None after each group: nobody here may be told of it, and there may be thousands.
-        """
+        """What a run of joins, leaves and disconnects of one group shows; or one disconnect from many."""
         bundle = effects[0].bundle
-        if len(effects) > 1 or bundle.kind is not Kind.DISCONNECT:
-            group = self.only_group(bundle)
-            yield from self._run(group, effects) if group is not None else ()
-            return
+        group = self.only_group(bundle)
+        if group is not None:
+            yield from self._run(group, effects)
+        elif bundle.kind is Kind.DISCONNECT:
+            yield from self._departed(effects)
+
+    def _departed(self, effects: list[Deliver]) -> Iterator[Out | None]:
+        """A disconnect from many groups, as far as others here are in them. None now and then: there may be thousands."""
+        bundle = effects[0].bundle
         alone = 1 if bundle.origin == self.me else 0
-        for group in self.roster.groups_of(bundle.origin, bundle.session):
+        for at, group in enumerate(self.roster.groups_of(bundle.origin, bundle.session), 1):
             if len(self.roster.local(group)) > alone:
                 yield from self._run(group, effects)
-            else:  # Nobody here is to be told.
-                self._rolls.pop(group, None)
-                self.roster.leave(group, bundle.origin, bundle.session)
+            if at % LOOKED_AT_A_BREATH == 0:
+                yield None
+
+    def forgotten(self, bundle: Bundle) -> Iterator[None]:
+        """A session that is gone leaves the groups in which nobody here is told of it."""
+        for group in self.roster.groups_of(bundle.origin, bundle.session):
+            self._rolls.pop(group, None)
+            self.roster.leave(group, bundle.origin, bundle.session)
             yield None
 
     def _run(self, group: str, effects: list[Deliver]) -> Iterator[Out]:

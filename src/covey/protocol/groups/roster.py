@@ -131,15 +131,18 @@ class Roster:
 
     def leave(self, group: str, life: Life, session: int) -> Member | None:
         """The member that was; None if it was none."""
-        members = self._members.get(group, {})
-        member = members.pop((life, session), None)
-        if member is None:
+        key = (life, session)
+        members = self._members.get(group)
+        member = members.pop(key, None) if members is not None else None
+        if members is None or member is None:
             return None
         self._resized(group, len(members) + 1, len(members))
         if not members:
             del self._members[group]
-        _discard(self._groups_of, (life, session), group)
-        if (life, session) not in self._groups_of:
+        groups = self._groups_of[key]
+        del groups[group]
+        if not groups:
+            del self._groups_of[key]
             _discard(self._sessions_of, life, session)
         if life == self._me:
             _discard(self._local, group, session)
