@@ -89,7 +89,7 @@ class Groups:
             yield from self._departed(effects)
 
     def _departed(self, effects: list[Deliver]) -> Iterator[Out | None]:
-        """A disconnect from many groups, as far as others here are in them. None now and then: there may be thousands."""
+        """A disconnect from many groups, as far as others here are in them; None every few groups."""
         bundle = effects[0].bundle
         alone = 1 if bundle.origin == self.me else 0
         for at, group in enumerate(self.roster.groups_of(bundle.origin, bundle.session), 1):
