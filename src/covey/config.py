@@ -220,7 +220,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hello_timeout_ms: int = 5_000
     block_max_ms: int = 10_000
     block_percent: int = 25
-    session_alive_ms: int = 2_000
+    session_alive_ms: int = 2_400
     session_silence_max_ms: int = 0
     session_lag_max_ms: int = 0
     clients_bytes_max: int = 0
