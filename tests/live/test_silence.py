@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import covey
+from covey.client import inbox
 from covey.drivers.live.cluster import LocalCluster
 from tests.live.test_clients import PATIENT, address, three
 
@@ -70,6 +71,16 @@ def test_a_program_notices_that_its_daemon_hangs_and_goes_on_at_another(cluster:
 
 
 def test_a_program_that_only_sends_notices_it_too(cluster: LocalCluster) -> None:
+    session = covey.blocking.connect("sender", address(cluster, "a"), daemon_timeout=1.0)
+    cluster.pause("a")
+    with pytest.raises(covey.SessionOverError, match="did not answer for 1 s"):
+        send_for_ever(session)
+
+
+def test_a_program_that_only_sends_and_takes_nothing_notices_it_too(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "RECEIVE_BYTES_MAX", 0)  # What it has not taken is as much as it may be.
     session = covey.blocking.connect("sender", address(cluster, "a"), daemon_timeout=1.0)
     cluster.pause("a")
     with pytest.raises(covey.SessionOverError, match="did not answer for 1 s"):

@@ -300,9 +300,12 @@ class Session(SessionBase):
                     self._look(stream, planned)
 
     def _may_read(self) -> bool:
-        """Whoever waits for events reads; without one, whoever waits for room, as long as the inbox takes more."""
+        """Whoever waits for events reads; without one, whoever waits for room, as long as the inbox takes more.
+
+        Where it does not, somebody still has to look from time to time whether the daemon is there.
+        """
         if self._reader is None:
-            return self._is_final or not self._inbox.is_full
+            return self._is_final or not self._inbox.is_full or time.monotonic() >= self._watch.due
         return self._reader == get_ident()
 
     def _look(self, stream: Stream, planned: float) -> None:

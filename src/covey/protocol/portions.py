@@ -1,6 +1,6 @@
 """How much is done for clients in one step. The rest waits for the next one, which comes at once.
 
-These are no settings: they keep a step within some ten milliseconds on any machine that can run a daemon. Simulations
+These are no settings: they keep what a step does for clients within some twenty milliseconds on a usual machine. Simulations
 draw smaller ones, so that every cut is made somewhere.
 """
 
