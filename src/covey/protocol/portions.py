@@ -1,7 +1,7 @@
 """How much is done for clients in one step. The rest waits for the next one, which comes at once.
 
-These are no settings: they keep what a step does for clients within some twenty milliseconds on a usual machine. Simulations
-draw smaller ones, so that every cut is made somewhere.
+These are no settings: they keep what a step does for clients within some twenty milliseconds on a usual machine.
+Simulations draw smaller ones, so that every cut is made somewhere.
 """
 
 from __future__ import annotations
