@@ -34,7 +34,7 @@ test-spark: $(DEV_READY) ## Run the tests of the analysis, in one Java process
 	$(BIN)/pytest -m spark
 
 soak: $(READY) ## Trouble a live cluster for twenty minutes, then check its trace: make soak SEED=7 (as root: the network too)
-	@$(BIN)/python -m covey.drivers.live.soak --minutes 20 --seed $(SEED)
+	@$(BIN)/python -m covey.lab.soak --minutes 20 --seed $(SEED)
 
 check: $(DEV_READY) ## Formatting, lint, types, layers, and the rules of the house
 	$(BIN)/ruff format --check .

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from covey.drivers.live.cluster import LocalCluster
+from covey.lab.cluster import LocalCluster
 
 IDLE_S = 15.0
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")

@@ -12,8 +12,8 @@ from statistics import median
 from time import process_time
 
 from covey.config import Cluster, DaemonConfig
-from covey.drivers.live.cluster import free_ports
 from covey.drivers.live.endpoint import Endpoint
+from covey.drivers.live.sockets import free_ports
 from covey.protocol.effects import Send
 
 FRAME_BYTES = 1_400

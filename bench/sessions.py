@@ -21,7 +21,7 @@ from statistics import median
 
 import covey
 from covey.client.address import socket_path
-from covey.drivers.live.cluster import LocalCluster
+from covey.lab.cluster import LocalCluster
 
 DAEMONS = ("a", "b", "c")
 FEW_GROUPS, MANY_GROUPS = 10, 10_000

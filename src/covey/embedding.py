@@ -14,8 +14,8 @@ from typing import Self
 
 from covey.config import Cluster, DaemonConfig, loopback
 from covey.config_file import Configuration
-from covey.drivers.live.cluster import free_ports
 from covey.drivers.live.driver import LiveDaemon, new_life
+from covey.drivers.live.sockets import free_ports
 from covey.errors import ArgumentError, CoveyError
 from covey.names import daemon_problem
 from covey.protocol.effects import Effect, Installed

@@ -30,7 +30,7 @@ import typer
 
 import covey
 from covey.client.address import socket_path
-from covey.drivers.live.cluster import LocalCluster
+from covey.lab.cluster import LocalCluster
 from tests.examples.crew import three
 
 ROOT = Path(__file__).parents[2]

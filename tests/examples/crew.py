@@ -19,8 +19,8 @@ import pytest
 
 import covey
 from covey.client.address import socket_path
-from covey.drivers.live.cluster import LocalCluster, Place
-from covey.drivers.live.faultnet import FaultNet
+from covey.lab.cluster import LocalCluster, Place
+from covey.lab.faultnet import FaultNet
 
 ROOT = Path(__file__).parents[2]
 PORT = 4_801

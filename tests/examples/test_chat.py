@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from covey.drivers.live.cluster import LocalCluster
+from covey.lab.cluster import LocalCluster
 from tests.examples.crew import address, heard, process, run, say, three
 
 pytestmark = pytest.mark.live

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import covey
-from covey.drivers.live.cluster import LocalCluster
+from covey.lab.cluster import LocalCluster
 from examples.kv_store import Entry, Put, Store, merged, place_of
 from examples.replica import Processes
 from tests.examples.crew import Crew, address, addresses, crew, heard, process, run, say, three

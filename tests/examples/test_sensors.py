@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import covey
-from covey.drivers.live.cluster import LocalCluster
 from covey.drivers.live.status import ask, socket_path
+from covey.lab.cluster import LocalCluster
 from examples.sensors import Dashboard, Reading, Sensor
 from tests.examples.crew import PATIENT, Crew, address, addresses, crew, heard, process, run, three
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import covey
-from covey.drivers.live.cluster import LocalCluster
+from covey.lab.cluster import LocalCluster
 from examples.work_queue import Job, Worker, submit
 from tests.examples.crew import Crew, address, addresses, crew, heard, process, run, three
 from tests.examples.crew import three_that_can_be_parted as parted

@@ -12,7 +12,7 @@ import pytest
 
 from covey.drivers.live import clients as module
 from covey.drivers.live.clients import LINGERING_MAX, PULL_BYTES, ClientStreams
-from covey.drivers.live.cluster import free_ports
+from covey.drivers.live.sockets import free_ports
 from covey.protocol.effects import ClientClosed, ClientReading, ClientReady
 from covey.protocol.engine import Engine
 from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Input

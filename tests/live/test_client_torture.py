@@ -28,8 +28,8 @@ import pytest
 import covey
 from covey.client.address import socket_path
 from covey.config import FRAME_SLACK, Settings
-from covey.drivers.live.cluster import LocalCluster
 from covey.errors import MessageTooLargeError
+from covey.lab.cluster import LocalCluster
 from covey.protocol.values import Payload, Service
 from covey.protocol.wire.session import (
     HELLO_BYTES_MAX,

@@ -19,7 +19,7 @@ import pytest
 
 import covey
 from covey.client.address import socket_path
-from covey.drivers.live.cluster import LocalCluster
+from covey.lab.cluster import LocalCluster
 from covey.trace.client import ClientRecorder
 from covey.trace.reading import read_rows
 from covey.trace.record import Row

@@ -20,7 +20,8 @@ import covey
 from covey.client.address import socket_path
 from covey.config import Cluster, DaemonConfig
 from covey.config_file import render
-from covey.drivers.live.cluster import LocalCluster, free_ports
+from covey.drivers.live.sockets import free_ports
+from covey.lab.cluster import LocalCluster
 
 pytestmark = pytest.mark.live
 

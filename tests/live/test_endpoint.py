@@ -11,9 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from covey.config import Cluster, DaemonConfig, one_daemon_sites
-from covey.drivers.live.cluster import free_ports
 from covey.drivers.live.endpoint import Endpoint
-from covey.drivers.live.sockets import check_cluster
+from covey.drivers.live.sockets import check_cluster, free_ports
 from covey.errors import ConfigError
 from covey.protocol.effects import Send
 from covey.protocol.inputs import Datagram

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from covey.drivers.live import failover
-from covey.drivers.live.failover import KINDS, Plan, measure_failover
-from covey.drivers.simulation.checkers.verdict import Verdict, Violation
+from covey.guarantees.checkers.verdict import Verdict, Violation
+from covey.lab import failover
+from covey.lab.failover import KINDS, Plan, measure_failover
 
 pytestmark = pytest.mark.live
 

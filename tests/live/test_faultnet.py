@@ -21,8 +21,8 @@ from pathlib import Path as FilePath
 
 import pytest
 
-from covey.drivers.live.faultnet import FaultNet, FaultNetError, Path, namespace
 from covey.errors import ConfigError
+from covey.lab.faultnet import FaultNet, FaultNetError, Path, namespace
 
 pytestmark = pytest.mark.live
 
@@ -268,7 +268,7 @@ def test_nothing_is_left_of_a_closed_bench() -> None:
 
 BENCH_TO_BE_KILLED = f"""
 import subprocess, sys
-from covey.drivers.live.faultnet import FaultNet
+from covey.lab.faultnet import FaultNet
 net = FaultNet(hosts=2)
 process = net.popen(1, {IDLE!r}, stdout=subprocess.PIPE)
 process.stdout.readline()

@@ -7,10 +7,10 @@ from random import Random
 import msgspec
 import pytest
 
-from covey.drivers.live.faultnet.lane import MS_NS, SECOND_NS, Lane
-from covey.drivers.live.faultnet.messages import HOSTS_MAX, MESSAGE_BYTES_MAX, Report, SetPaths
-from covey.drivers.live.faultnet.path import Counters, Path
 from covey.errors import ConfigError
+from covey.lab.faultnet.lane import MS_NS, SECOND_NS, Lane
+from covey.lab.faultnet.messages import HOSTS_MAX, MESSAGE_BYTES_MAX, Report, SetPaths
+from covey.lab.faultnet.path import Counters, Path
 
 SIZE = 1_000
 

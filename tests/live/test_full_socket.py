@@ -22,7 +22,7 @@ import pytest
 from covey.config import Cluster, DaemonConfig
 from covey.drivers.live import endpoint as endpoint_module
 from covey.drivers.live.endpoint import Endpoint
-from covey.drivers.live.faultnet import namespace
+from covey.lab.faultnet import namespace
 from covey.protocol.effects import Send
 
 pytestmark = [

@@ -22,11 +22,11 @@ import pytest
 
 from covey.config import digest
 from covey.config_file import load
-from covey.drivers.live.cluster import WITHIN_S, LocalCluster
-from covey.drivers.live.forgery import Facts, Forger
-from covey.drivers.live.fuzz import Fuzzer, facts_of, lost_by_the_system
 from covey.drivers.live.status import ask, socket_path
-from covey.drivers.simulation.checkers import check
+from covey.guarantees.checkers import check
+from covey.lab.cluster import WITHIN_S, LocalCluster
+from covey.lab.forgery import Facts, Forger
+from covey.lab.fuzz import Fuzzer, facts_of, lost_by_the_system
 from covey.protocol.wire.codec import Codec
 from covey.protocol.wire.frames import Goodbye
 

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from covey.cli.main import app
-from covey.drivers.live.cluster import LiveError
-from covey.drivers.live.hostile.measure import measure_hostile, open_files
-from covey.drivers.live.hostile.outcome import Outcome, summary
-from covey.drivers.live.hostile.plan import Plan
+from covey.lab.cluster import LiveError
+from covey.lab.hostile.measure import measure_hostile, open_files
+from covey.lab.hostile.outcome import Outcome, summary
+from covey.lab.hostile.plan import Plan
 
 PATIENT = {"token_lost_ms": 2_000, "peer_timeout_ms": 3_000}
 """On a machine with too much to do, a daemon that had no time must not be taken for a lost one."""

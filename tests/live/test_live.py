@@ -15,9 +15,10 @@ import pytest
 
 from covey.config import Cluster, DaemonConfig
 from covey.config_file import render
-from covey.drivers.live.cluster import LiveError, LocalCluster, free_ports
 from covey.drivers.live.launch import Options, command
-from covey.drivers.simulation.checkers import check
+from covey.drivers.live.sockets import free_ports
+from covey.guarantees.checkers import check
+from covey.lab.cluster import LiveError, LocalCluster
 
 pytestmark = pytest.mark.live
 

@@ -13,11 +13,11 @@ import pytest
 
 from covey.config import Cluster, DaemonConfig
 from covey.config_file import Preset
-from covey.drivers.live.cluster import LocalCluster, free_ports
 from covey.drivers.live.endpoint import Endpoint
-from covey.drivers.live.sockets import bound, joined
-from covey.drivers.simulation.checkers import check
+from covey.drivers.live.sockets import bound, free_ports, joined
 from covey.errors import ConfigError
+from covey.guarantees.checkers import check
+from covey.lab.cluster import LocalCluster
 from covey.protocol.effects import Send
 
 WITHIN_S = 5.0

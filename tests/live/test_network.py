@@ -12,10 +12,10 @@ from pathlib import Path as FilePath
 import pytest
 
 from covey.config import Cluster, DaemonConfig
-from covey.drivers.live.cluster import LocalCluster, Place
 from covey.drivers.live.endpoint import Endpoint
-from covey.drivers.live.faultnet import FaultNet, Path
-from covey.drivers.simulation.checkers import check
+from covey.guarantees.checkers import check
+from covey.lab.cluster import LocalCluster, Place
+from covey.lab.faultnet import FaultNet, Path
 from covey.protocol.effects import Send
 
 pytestmark = pytest.mark.live

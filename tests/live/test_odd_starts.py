@@ -20,7 +20,7 @@ from covey.client.address import socket_path
 from covey.config import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.drivers.live.clients import DEAF_S
-from covey.drivers.live.cluster import free_ports
+from covey.drivers.live.sockets import free_ports
 
 pytestmark = pytest.mark.live
 

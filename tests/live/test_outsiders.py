@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 from covey.cli.main import app
 from covey.config import Cluster, DaemonConfig
 from covey.config_file import render
-from covey.drivers.live.cluster import LocalCluster, free_ports
 from covey.drivers.live.events import Noticed
 from covey.drivers.live.launch import Options, command
+from covey.drivers.live.sockets import free_ports
+from covey.lab.cluster import LocalCluster
 from covey.protocol.wire.codec import VERSION
 
 pytestmark = pytest.mark.live

@@ -12,7 +12,7 @@ import pytest
 
 import covey
 from covey.client import inbox
-from covey.drivers.live.cluster import LocalCluster
+from covey.lab.cluster import LocalCluster
 from tests.live.test_clients import PATIENT, address, three
 
 pytestmark = pytest.mark.live

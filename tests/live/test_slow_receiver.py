@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from covey.cli.main import app
-from covey.drivers.live.traffic.slow import SlowPlan, problems
-from covey.drivers.live.traffic.slow_program import SlowResult
+from covey.lab.traffic.slow import SlowPlan, problems
+from covey.lab.traffic.slow_program import SlowResult
 from covey.protocol.wire.session import Policy
 
 SENT = SlowResult(name="sender", messages=100, seconds=1.0, longest_pause_s=0.0)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from covey.drivers.live.cluster import LocalCluster
-from covey.drivers.live.soak_programs import Programs
-from covey.drivers.simulation.checkers import CHECKERS, DAEMON_CHECKERS, check
+from covey.guarantees.checkers import CHECKERS, DAEMON_CHECKERS, check
+from covey.lab.cluster import LocalCluster
+from covey.lab.soak.programs import Programs
 
 pytestmark = pytest.mark.live
 

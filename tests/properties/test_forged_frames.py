@@ -13,8 +13,8 @@ from random import Random
 import pytest
 
 from covey.config import Cluster, Settings, digest, one_daemon_sites, one_site
-from covey.drivers.live.forgery import Facts, Forger
 from covey.ids import Life
+from covey.lab.forgery import Facts, Forger
 from covey.protocol.effects import Send
 from covey.protocol.inputs import ClientBytes, ClientConnected, Datagram
 from covey.protocol.values import Service

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from covey.config import Settings, digest, one_site
-from covey.drivers.live.forgery import Facts
-from covey.drivers.live.fuzz import Fuzzer, facts_of
 from covey.errors import FrameError
+from covey.lab.forgery import Facts
+from covey.lab.fuzz import Fuzzer, facts_of
 from covey.protocol.inputs import Datagram
 from covey.protocol.values import Service
 from tests.unit.protocol.network import SECOND_US, TinyNetwork

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from covey.drivers.simulation.checkers import check_levels
+from covey.guarantees.checkers import check_levels
 from covey.trace.record import Row
 from tests.spark.corpus import corpus
 from tests.spark.oracle import broken

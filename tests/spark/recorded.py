@@ -11,10 +11,10 @@ from contextlib import ExitStack
 import msgspec
 
 from covey.analysis.tables.columns import RELIABLE
-from covey.drivers.simulation.checkers import DAEMON_CHECKERS, History, clients
 from covey.drivers.simulation.fairness import FAIRNESS
 from covey.drivers.simulation.options import Asked
 from covey.drivers.simulation.run import play
+from covey.guarantees.checkers import DAEMON_CHECKERS, History, clients
 from covey.trace.record import SERVICES, Row
 from tests.simulation.client_mutants import CLIENT_MUTANTS
 from tests.simulation.first_seeds import FIRST_SEEDS

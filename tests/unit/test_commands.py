@@ -18,11 +18,11 @@ from covey.cli.main import app, build, summary
 from covey.cli.status_tables import print_statuses
 from covey.client.address import socket_path
 from covey.config_file import load
-from covey.drivers.live import failover
-from covey.drivers.live.cluster import LiveError
-from covey.drivers.live.failover import KINDS, Failover, Plan
 from covey.drivers.live.launch import Options, from_arguments
-from covey.drivers.simulation.checkers.verdict import Violation
+from covey.guarantees.checkers.verdict import Violation
+from covey.lab import failover
+from covey.lab.cluster import LiveError
+from covey.lab.failover import KINDS, Failover, Plan
 
 RUNNING: dict[str, Any] = {
     "state": "op",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covey.drivers.live.play.ledger import Entry, Ledger, State
+from covey.lab.demo.ledger import Entry, Ledger, State
 
 
 class House:

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from covey.client.events import Batch, batch_of
-from covey.drivers.live.cluster import LiveError
-from covey.drivers.live.traffic.measure import Plan, _judge
-from covey.drivers.live.traffic.pattern import Pattern
-from covey.drivers.live.traffic.seen import Seen
-from covey.drivers.live.traffic.task import LAST, Result, Task
 from covey.ids import Ballot
+from covey.lab.cluster import LiveError
+from covey.lab.traffic.measure import Plan, _judge
+from covey.lab.traffic.pattern import Pattern
+from covey.lab.traffic.seen import Seen
+from covey.lab.traffic.task import LAST, Result, Task
 from covey.protocol.values import Service
 from covey.protocol.wire.session import Arrived, record_parts, sender_prefix
 

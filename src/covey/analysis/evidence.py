@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.guarantees import CHECKED
 from covey.analysis.judging import Violation
+from covey.guarantees import HELD
 from covey.trace.record import COLUMNS, REPLAY
 
 RowKey = tuple[str, str, int]
@@ -32,7 +32,7 @@ def rows_of(trace: DataFrame, violations: Iterable[Violation]) -> dict[RowKey, d
 def heading(violation: Violation) -> str:
     """Which promise, between whom, in which run."""
     between = "clients" if violation.level == "C" else "daemons"
-    return f"{violation.guarantee} {CHECKED[violation.guarantee]}, between {between}, run {violation.run}"
+    return f"{violation.guarantee} {HELD[violation.guarantee].name}, between {between}, run {violation.run}"
 
 
 def sentence(row: dict[str, object]) -> str:

@@ -11,10 +11,10 @@ import typer
 from .bench_tables import show_failover, tell_hostile, tell_slow, tell_traffic
 
 if TYPE_CHECKING:
-    from covey.drivers.live.hostile.outcome import Outcome
-    from covey.drivers.live.hostile.plan import Plan as HostilePlan
-    from covey.drivers.live.traffic.measure import Measurement, Plan
-    from covey.drivers.live.traffic.slow import SlowMeasurement, SlowPlan
+    from covey.lab.hostile.outcome import Outcome
+    from covey.lab.hostile.plan import Plan as HostilePlan
+    from covey.lab.traffic.measure import Measurement, Plan
+    from covey.lab.traffic.slow import SlowMeasurement, SlowPlan
 
 app = typer.Typer(name="bench", help="Measure with real processes.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -37,8 +37,8 @@ def failover(
 
     The trace of each trial is checked; exits 1 if a guarantee is violated, or if the daemons do not come to one view.
     """
-    from covey.drivers.live.cluster import LiveError
-    from covey.drivers.live.failover import Plan, measure_failover
+    from covey.lab.cluster import LiveError
+    from covey.lab.failover import Plan, measure_failover
 
     from .tables import progress
 
@@ -124,7 +124,7 @@ def slow_receiver(
 
     Every receiver checks count and order; a mismatch exits 1.
     """
-    from covey.drivers.live.traffic.slow import SlowPlan
+    from covey.lab.traffic.slow import SlowPlan
 
     if policy not in ("disconnect", "block"):
         _refuse("slow-receiver", f"--policy {policy}: write disconnect or block")
@@ -168,9 +168,9 @@ def hostile(
     Three daemons for each scenario. A bystander sends a small message every 5 ms at the daemon in trouble; exits 1 if
     one of them is lost or out of order, or a daemon dies.
     """
-    from covey.drivers.live.hostile.outcome import summary
-    from covey.drivers.live.hostile.plan import Plan
-    from covey.drivers.live.hostile.scenarios import SCENARIOS
+    from covey.lab.hostile.outcome import summary
+    from covey.lab.hostile.plan import Plan
+    from covey.lab.hostile.scenarios import SCENARIOS
 
     names = scenario or list(SCENARIOS)
     for name in names:
@@ -194,8 +194,8 @@ def hostile(
 
 
 def _measured_hostile(names: list[str], plan: HostilePlan) -> dict[str, Outcome]:
-    from covey.drivers.live.cluster import LiveError
-    from covey.drivers.live.hostile.measure import measure_hostile
+    from covey.lab.cluster import LiveError
+    from covey.lab.hostile.measure import measure_hostile
 
     found: dict[str, Outcome] = {}
     try:
@@ -214,8 +214,8 @@ def _refuse(command: str, text: str) -> NoReturn:
 
 
 def _measured_slow(plan: SlowPlan) -> SlowMeasurement:
-    from covey.drivers.live.cluster import LiveError
-    from covey.drivers.live.traffic.slow import measure_slow_receiver
+    from covey.lab.cluster import LiveError
+    from covey.lab.traffic.slow import measure_slow_receiver
 
     from .tables import console
 
@@ -228,7 +228,7 @@ def _measured_slow(plan: SlowPlan) -> SlowMeasurement:
 
 
 def _plan(**fields: float | str) -> Plan:
-    from covey.drivers.live.traffic.measure import Plan
+    from covey.lab.traffic.measure import Plan
     from covey.protocol.values import Service as Services
 
     names = [service.name.lower() for service in Services]
@@ -239,8 +239,8 @@ def _plan(**fields: float | str) -> Plan:
 
 
 def _measured(command: str, plan: Plan) -> Measurement:
-    from covey.drivers.live.cluster import LiveError
-    from covey.drivers.live.traffic.measure import measure
+    from covey.lab.cluster import LiveError
+    from covey.lab.traffic.measure import measure
 
     from .tables import console
 

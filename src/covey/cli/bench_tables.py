@@ -7,9 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covey.drivers.live.failover import Failover
-    from covey.drivers.live.traffic.measure import Plan
-    from covey.drivers.live.traffic.slow import SlowMeasurement, SlowPlan
+    from covey.lab.failover import Failover
+    from covey.lab.traffic.measure import Plan
+    from covey.lab.traffic.slow import SlowMeasurement, SlowPlan
 
 HOSTILE_COLUMNS = {
     "longest_step_ms": "longest step, ms",
@@ -24,7 +24,7 @@ def show_failover(result: Failover, as_json: bool) -> None:
     """For people: the times, unless JSON has told them; and what was violated in any case."""
     from rich.table import Table
 
-    from covey.drivers.live.failover import KINDS
+    from covey.lab.failover import KINDS
 
     from .tables import console
 

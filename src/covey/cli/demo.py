@@ -3,7 +3,7 @@
 In:        options.
 Out:       a play for people on standard output; with --json one object a line there, and the play on standard error.
            Exit code 1: a guarantee is violated, or somebody did not do what was waited for; 2: wrong options.
-Not here:  the acts (drivers/live/play/), how they look (demo_stage.py), the checkers (drivers/simulation/checkers),
+Not here:  the acts (lab/demo/), how they look (demo_stage.py), the checkers (guarantees/checkers),
            what Spark says (demo_spark.py).
 """
 
@@ -21,7 +21,7 @@ import typer
 from .common import BROKEN, USAGE, Json, called, fail
 
 if TYPE_CHECKING:
-    from covey.drivers.simulation.checkers import Verdict
+    from covey.guarantees.checkers import Verdict
     from covey.trace.record import Row
 
     from .demo_spark import SparkJudge
@@ -43,7 +43,7 @@ def demo(
     crashes and restarts. Each view is shown with its cause and who moved together; then every guarantee is checked on
     the recorded trace. Exits 1 if one is broken.
     """
-    from covey.drivers.live.cluster import LiveError
+    from covey.lab.cluster import LiveError
 
     from .demo_stage import Stage
 
@@ -71,9 +71,9 @@ def demo(
 
 
 def _perform(directory: Path, stage: Stage, seconds: float) -> None:
-    from covey.drivers.live.cluster import LocalCluster
-    from covey.drivers.live.play.acts import GROUPS, ROLES, play
-    from covey.drivers.live.play.troupe import Troupe
+    from covey.lab.cluster import LocalCluster
+    from covey.lab.demo.acts import GROUPS, ROLES, play
+    from covey.lab.demo.troupe import Troupe
 
     with LocalCluster(directory, 4, run="demo", seed=1) as cluster, Troupe(cluster, ROLES, GROUPS) as troupe:
         for told in play(cluster, troupe, seconds):
@@ -105,7 +105,7 @@ def _judge(directory: Path, stage: Stage, second: SparkJudge | None) -> bool:
 
 def by_checkers(rows: list[Row]) -> Judgement:
     """The checkers of the simulator, between daemons and between programs."""
-    from covey.drivers.simulation.checkers import CHECKERS, check_levels
+    from covey.guarantees.checkers import CHECKERS, check_levels
 
     from .demo_stage import Judgement, Line
 

@@ -1,8 +1,8 @@
 """Where the demonstration is shown: to people, and with --json to programs too.
 
-In:        what the acts tell (drivers/live/play/acts.py), and judgements.
+In:        what the acts tell (lab/demo/acts.py), and judgements.
 Out:       text that fits the terminal, narrow or wide; JSON objects on standard output.
-Not here:  what happens (drivers/live/play/), who judges (demo.py).
+Not here:  what happens (lab/demo/), who judges (demo.py).
 
 Weight only, no colour but red: both a light and a dark background show it.
 """
@@ -18,10 +18,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from covey.drivers.live.play.acts import Equals, Lesson, Merge, Shown, Step, Told
-from covey.drivers.simulation.checkers.verdict import Violation
-
-from .promises import PROMISES
+from covey.guarantees import HELD
+from covey.guarantees.checkers.verdict import Violation
+from covey.lab.demo.acts import Equals, Lesson, Merge, Shown, Step, Told
 
 WIDE: Final = 90
 WIDTH_MAX: Final = 110
@@ -112,7 +111,7 @@ class Stage:
             self._emit(line)
             cells = [_cases(line.daemons), _cases(line.programs), f"{line.broken:,}"]
             table.add_row(
-                line.guarantee, PROMISES[line.guarantee], *cells, style="bold red" if line.broken else ""
+                line.guarantee, HELD[line.guarantee].promise, *cells, style="bold red" if line.broken else ""
             )  # fmt: skip
         self._screen.print(table)
         self.say("Numbers are cases in which a promise had something to say, between daemons and between programs.")
@@ -125,7 +124,7 @@ class Stage:
         told = {
             "kind": "guarantee",
             "guarantee": line.guarantee,
-            "promise": PROMISES[line.guarantee],
+            "promise": HELD[line.guarantee].promise,
             "rows_checked": (line.daemons or 0) + (line.programs or 0),
             "between_daemons": line.daemons,
             "between_programs": line.programs,

@@ -140,9 +140,9 @@ def _proof(judgement: Judgement, trace: Any) -> Proof:
 
 def _by_guarantee(judgement: Judgement) -> dict[str, tuple[int, int]]:
     """For each guarantee, in the order of the documents: premises and violations, over all runs and levels."""
-    from covey.analysis.guarantees import CHECKED
+    from covey.guarantees import HELD
 
-    sums = dict.fromkeys(CHECKED, (0, 0))
+    sums = dict.fromkeys(HELD, (0, 0))
     for verdict in judgement.verdicts:
         rows, violations = sums[verdict.guarantee]
         sums[verdict.guarantee] = (rows + verdict.rows_checked, violations + verdict.violations)
@@ -177,7 +177,7 @@ def _print_table(judgement: Judgement) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from covey.analysis.guarantees import CHECKED
+    from covey.guarantees import HELD
 
     table = Table(title="guarantees on this trace")
     for name, side in (("no.", "left"), ("name", "left"), ("times tested", "right"), ("violations", "right")):
@@ -185,7 +185,7 @@ def _print_table(judgement: Judgement) -> None:
     for guarantee, (rows, violations) in _by_guarantee(judgement).items():
         style = "red" if violations else "dim" if not rows else None
         table.add_row(
-            guarantee, CHECKED[guarantee], f"{rows:,}", f"{violations:,}" if violations else "none", style=style
+            guarantee, HELD[guarantee].name, f"{rows:,}", f"{violations:,}" if violations else "none", style=style
         )
     console = Console(stderr=True)
     console.print(table)
@@ -193,11 +193,11 @@ def _print_table(judgement: Judgement) -> None:
 
 
 def _summary(verdicts: list[Verdict], gaps: list[Gap]) -> str:
-    from covey.analysis.guarantees import CHECKED
+    from covey.guarantees import HELD
 
     runs = len({verdict.run for verdict in verdicts})
     found = {verdict.guarantee for verdict in verdicts if verdict.violations}
-    broken = [f"{number} ({name})" for number, name in CHECKED.items() if number in found]
+    broken = [f"{number} ({one.name})" for number, one in HELD.items() if number in found]
     said = f"{runs} run{'s' if runs != 1 else ''}: " + (
         f"violated: {', '.join(broken)}" if broken else "no violation found"
     )

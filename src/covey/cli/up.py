@@ -69,7 +69,7 @@ def up(
 def _write_new(daemons: int, directory: Path) -> Path:
     from covey.config import Cluster, DaemonConfig, daemon_name
     from covey.config_file import load, render
-    from covey.drivers.live.cluster import free_ports
+    from covey.drivers.live.sockets import free_ports
 
     path = directory / "covey.toml"
     if path.exists():

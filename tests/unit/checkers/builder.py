@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from covey.drivers.simulation.checkers import Verdict, check
+from covey.guarantees.checkers import Verdict, check
 from covey.trace.record import Row, payload_digest
 
 # What a delivery repeats of its send.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 from covey.config import Settings, one_site
-from covey.drivers.simulation.checkers import Verdict
 from covey.drivers.simulation.fairness import FAIRNESS, WAITED, Fairness
 from covey.drivers.simulation.network import NetworkOptions
 from covey.drivers.simulation.node import Clocks
 from covey.drivers.simulation.world import World
+from covey.guarantees.checkers import Verdict
 from covey.ids import Ballot, Life
 from covey.protocol.effects import ClientClosed, Deliver, Effect, Installed, Stamped
 from covey.protocol.states import Reason

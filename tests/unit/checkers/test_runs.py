@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from covey.drivers.simulation.checkers import DAEMON_CHECKERS
+from covey.guarantees.checkers import DAEMON_CHECKERS
 from covey.trace.record import Row
 from tests.unit.checkers.builder import renumbered, verdicts, violated
 from tests.unit.checkers.ideal import IdealRun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from covey.drivers.simulation.checkers import CHECKERS, DAEMON_CHECKERS, VIOLATIONS_KEPT, History, Verdict, check
+from covey.guarantees.checkers import CHECKERS, DAEMON_CHECKERS, VIOLATIONS_KEPT, History, Verdict, check
 from tests.unit.checkers.builder import Trace, verdicts, violated
 
 

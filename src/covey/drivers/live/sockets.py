@@ -11,7 +11,7 @@ Invariants:
 from __future__ import annotations
 
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Final
 
 from covey.config import Address, Cluster, DaemonConfig, ipv4, is_loopback, multicast_address
@@ -94,3 +94,12 @@ def _datagram_socket() -> socket.socket:
     with suppress(OSError):  # Where the system cannot give several datagrams in one read, it gives one.
         made.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
     return made
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody has now: all held at once, so that they differ, then given back."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]

@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from covey.guarantees.checkers.verdict import Findings, Verdict
 from covey.ids import Life
 from covey.protocol.effects import ClientClosed, ClientReading, Deliver, Effect, Installed, Stamped
 from covey.protocol.values import Kind, Service
 
-from .checkers.verdict import Findings, Verdict
 from .node import Node
 from .world import World
 

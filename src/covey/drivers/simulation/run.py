@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from covey.guarantees.checkers import Verdict, check
 from covey.protocol.values import Count
 from covey.trace.daemon import Sink
 from covey.trace.reading import read_whole
 from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
-from .checkers import Verdict, check
 from .clients import Program, Stage
 from .fairness import Fairness
 from .faults import MS, SECOND, Faults

@@ -31,13 +31,13 @@ import msgspec
 
 from covey.config import Cluster, lan, one_daemon_sites, one_site, wan
 from covey.errors import CoveyError
+from covey.guarantees.checkers import check
 from covey.protocol.inputs import Stop, Submit
 from covey.protocol.states import State
 from covey.protocol.values import Service
 from covey.protocol.wire.codec import frame_name
 from covey.trace.record import Row
 
-from .checkers import check
 from .network import NetworkOptions
 from .node import Clocks
 from .world import World

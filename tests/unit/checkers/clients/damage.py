@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from covey.drivers.simulation.checkers import Violation
+from covey.guarantees.checkers import Violation
 from covey.trace.record import Row
 from tests.unit.checkers.builder import renumbered, verdicts
 from tests.unit.checkers.clients.world import World

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from covey.drivers.simulation.checkers import CHECKERS, DAEMON_CHECKERS, History, check, clients
-from covey.drivers.simulation.checkers.clients.history import ClientHistory
+from covey.guarantees.checkers import CHECKERS, DAEMON_CHECKERS, History, check, clients
+from covey.guarantees.checkers.clients.history import ClientHistory
 from covey.trace.record import SERVICES
 from tests.unit.checkers.builder import Trace, verdicts
 from tests.unit.checkers.clients.damage import repeated, row_of, trio

@@ -8,10 +8,10 @@ from functools import cache
 
 import pytest
 
-from covey.drivers.simulation.checkers import CHECKERS, clients
-from covey.drivers.simulation.checkers.clients.history import ClientHistory
-from covey.drivers.simulation.checkers.common.lives import CAUSAL
-from covey.drivers.simulation.checkers.history import History
+from covey.guarantees.checkers import CHECKERS, clients
+from covey.guarantees.checkers.clients.history import ClientHistory
+from covey.guarantees.checkers.common.lives import CAUSAL
+from covey.guarantees.checkers.history import History
 from covey.trace.record import Row
 from tests.unit.checkers.builder import renumbered, verdicts, violated
 from tests.unit.checkers.clients.damage import violations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from covey.drivers.simulation.checkers import clients
-from covey.drivers.simulation.checkers.history import History
+from covey.guarantees.checkers import clients
+from covey.guarantees.checkers.history import History
 from tests.unit.checkers.clients.damage import (
     assert_good,
     broken,

@@ -1,0 +1,184 @@
+"""A cluster, senders and receivers: how much arrives, how fast, and whether all saw the same.
+
+In:        a Plan.  Out: a Measurement; LiveError if the programs did not see what they must.
+Not here:  what a program does (program.py), how it is shown (cli/bench.py).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import quantiles
+
+import msgspec
+
+from covey.client.address import socket_path
+from covey.config import daemon_name
+from covey.lab.cluster import LiveError, LocalCluster
+
+from .task import Result, Task
+
+PATIENCE_S = 60.0
+ORDERED = ("causal", "agreed", "safe")
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    daemons: int = 3
+    senders: int = 1
+    receivers: int = 3
+    size: int = 1_000
+    service: str = "agreed"
+    seconds: float = 3.0
+    rate: float = 0.0
+
+
+class Measurement(msgspec.Struct, frozen=True):
+    messages_per_s: float
+    """At the slowest receiver."""
+    mb_per_s: float
+    cpu_share: dict[str, float]
+    """Of one core, by process, while messages flowed."""
+    p50_us: float | None
+    p99_us: float | None
+
+
+class Program:
+    """One process of the measurement."""
+
+    def __init__(self, task: Task) -> None:
+        command = [sys.executable, "-m", "covey.lab.traffic.program", msgspec.json.encode(task).decode()]
+        self.task = task
+        # A session of its own: Ctrl-C comes to us, and we end it.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+
+    def line(self, within_s: float = PATIENCE_S) -> str:
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], within_s)[0]:
+            raise LiveError(f"{self.task.name} has said nothing for {within_s:g} s: a message is lost, or it hangs")
+        line = self._process.stdout.readline()
+        if not line:
+            raise LiveError(f"{self.task.name} ended early, with exit code {self._process.wait(PATIENCE_S)}")
+        return line
+
+    def ready(self) -> None:
+        if (said := msgspec.json.decode(self.line())) != "ready":
+            raise LiveError(f"{self.task.name}: {msgspec.convert(said, Result).problem}")
+
+    def go(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+
+    def result(self) -> Result:
+        return msgspec.json.decode(self.line(self.task.seconds + PATIENCE_S), type=Result)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+
+
+def measure(plan: Plan) -> Measurement:
+    with (
+        tempfile.TemporaryDirectory(prefix="covey-bench-") as directory,
+        LocalCluster(Path(directory), plan.daemons, run="bench", traced=False) as cluster,
+    ):
+        names = [daemon_name(rank) for rank in range(plan.daemons)]
+        cluster.start(*names)
+        cluster.wait_for_view(*names)
+        return _run(plan, cluster)
+
+
+def _run(plan: Plan, cluster: LocalCluster) -> Measurement:
+    receivers = [Program(_task(plan, cluster, "receive", number)) for number in range(plan.receivers)]
+    senders = [Program(_task(plan, cluster, "send", number)) for number in range(plan.senders)]
+    programs = [*receivers, *senders]
+    try:
+        for program in programs:
+            program.ready()
+        before, started = _daemon_cpu(cluster), time.monotonic()
+        for sender in senders:
+            sender.go()
+        sent = [sender.result() for sender in senders]
+        _check_problems(sent)
+        received = [receiver.result() for receiver in receivers]
+        daemons = _shares(before, _daemon_cpu(cluster), time.monotonic() - started)
+    finally:
+        for program in programs:
+            program.close()
+    _judge(plan, sent, received)
+    return _measurement(plan, sent, received, daemons)
+
+
+def _task(plan: Plan, cluster: LocalCluster, role: str, number: int) -> Task:
+    daemon = daemon_name(number % plan.daemons)
+    return msgspec.convert(
+        {
+            "role": role,
+            "name": f"{role}{number}",
+            "address": f"unix:{socket_path(cluster.cluster.digest(), daemon)}",
+            **{field: getattr(plan, field) for field in ("size", "service", "seconds", "rate", "senders", "receivers")},
+        },
+        Task,
+    )
+
+
+def _judge(plan: Plan, sent: list[Result], received: list[Result]) -> None:
+    """Every receiver got everything, once, and, where there is an order, all in the same."""
+    total = sum(result.messages for result in sent)
+    _check_problems([*sent, *received])
+    for result in received:
+        may_miss = plan.service == "unreliable" and result.messages < total
+        if result.messages != total and not may_miss:
+            raise LiveError(f"{result.name} got {result.messages:,} of {total:,} messages")
+    if plan.service in ORDERED and len({result.order for result in received}) > 1:
+        raise LiveError("the receivers did not get the messages in the same order")
+
+
+def _check_problems(results: list[Result]) -> None:
+    for result in results:
+        if result.problem:
+            raise LiveError(f"{result.name}: {result.problem}")
+
+
+def _measurement(plan: Plan, sent: list[Result], received: list[Result], daemons: dict[str, float]) -> Measurement:
+    slowest = min(result.messages / result.seconds for result in received if result.seconds > 0)
+    programs = {result.name: round(result.cpu_seconds / max(result.seconds, 0.001), 3) for result in [*sent, *received]}
+    latencies = sorted(itertools.chain.from_iterable(result.latencies_us for result in received))
+    percentiles = quantiles(latencies, n=100) if len(latencies) > 1 else None
+    return Measurement(
+        messages_per_s=round(slowest, 1),
+        mb_per_s=round(slowest * plan.size / 1_000_000, 3),
+        cpu_share=daemons | programs,
+        p50_us=round(percentiles[49], 1) if percentiles else None,
+        p99_us=round(percentiles[98], 1) if percentiles else None,
+    )
+
+
+def _daemon_cpu(cluster: LocalCluster) -> dict[str, float]:
+    """Seconds of processor time of each daemon."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    return {child.name: sum(map(int, _stat(child.pid)[11:13])) / ticks for child in cluster.living()}
+
+
+def _stat(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _shares(before: dict[str, float], after: dict[str, float], seconds: float) -> dict[str, float]:
+    return {name: round((after[name] - before[name]) / seconds, 3) for name in _common(before, after)}
+
+
+def _common(before: Iterable[str], after: Iterable[str]) -> list[str]:
+    return sorted(set(before) & set(after))
