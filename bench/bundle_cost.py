@@ -2,8 +2,8 @@
 
     python bench/bundle_cost.py
 
-Three engines in this process, joined by hand: no sockets, no waiting. One session at the first daemon sends agreed
-messages of 100 bytes to a group with a member at each daemon. Processor time of each engine, from a client's bytes to
+Three daemons in this process, joined by hand: no sockets, no waiting. One session at the first daemon sends agreed
+messages of 100 bytes to a group with a member at each daemon. Processor time of each daemon, from a client's bytes to
 the bytes for the clients, over the number of messages; medians of interleaved rounds.
 """
 
@@ -14,8 +14,9 @@ from statistics import median
 
 from covey.config import loopback, one_site
 from covey.ids import Instant, Life
+from covey.protocol.daemon import Daemon
 from covey.protocol.effects import ClientReady, Effect, Send
-from covey.protocol.engine import Engine
+from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.inputs import ClientBytes, ClientConnected, Datagram, Input
 from covey.protocol.values import Service
 from covey.protocol.wire.session import (
@@ -46,12 +47,12 @@ class House:
     def __init__(self) -> None:
         self.now = 1_700_000_000_000_000
         at = Instant(self.now, self.now)
-        self.engines = [Engine(one_site(3), Life(rank, 1), loopback(3), at, rank) for rank in range(3)]
+        self.daemons = [Daemon[EvsEngine](one_site(3), Life(rank, 1), loopback(3), at, rank) for rank in range(3)]
         self.cpu = [0.0, 0.0, 0.0]
         self.is_ready = False
         self._arrived: list[list[Input]] = [[], [], []]
-        for engine in self.engines:
-            self._perform(engine.start(at))
+        for daemon in self.daemons:
+            self._perform(daemon.start(at))
         self.run(1_000_000)
         for rank in range(3):
             self._greet(rank, MEMBER, f"member{rank}")
@@ -59,24 +60,24 @@ class House:
         self.prefix = sender_prefix(self._greet(0, SENDER, "sender"))
         self.seq = 1
         self.run(500_000)
-        for engine in self.engines:
-            engine.pull(MEMBER, 1 << 20)
+        for daemon in self.daemons:
+            daemon.pull(MEMBER, 1 << 20)
         self.is_ready = True
 
     def _greet(self, rank: int, connection: int, name: str) -> str:
         hello = encode_word(Hello(MAGIC, VERSION, name, 1, "disconnect"))
         self.give(rank, ClientConnected(connection), ClientBytes(connection, hello))
-        data = b"".join(self.engines[rank].pull(connection, 1 << 20))
+        data = b"".join(self.daemons[rank].pull(connection, 1 << 20))
         word = read_from_daemon(*Splitter(1 << 20).feed(data)[0])
         assert isinstance(word, Welcome)
         return word.process
 
     def give(self, rank: int, *inputs: Input) -> None:
         began = time.process_time()
-        effects = self.engines[rank].step(Instant(self.now, self.now), list(inputs))
+        effects = self.daemons[rank].step(Instant(self.now, self.now), list(inputs))
         for effect in effects:
             if isinstance(effect, ClientReady) and self.is_ready:
-                self.engines[rank].pull(MEMBER, 1 << 30)
+                self.daemons[rank].pull(MEMBER, 1 << 30)
         self.cpu[rank] += time.process_time() - began
         self._perform(effects)
 
@@ -90,9 +91,9 @@ class House:
         end = self.now + duration_us
         while self.now < end:
             self.now += 100
-            for rank, engine in enumerate(self.engines):
+            for rank, daemon in enumerate(self.daemons):
                 inputs, self._arrived[rank] = self._arrived[rank], []
-                deadline = engine.next_deadline_us()
+                deadline = daemon.next_deadline_us()
                 if inputs or (deadline is not None and deadline <= self.now):
                     self.give(rank, *inputs)
 

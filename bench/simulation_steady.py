@@ -31,7 +31,7 @@ def measure(daemons: int) -> str:
         world.start(rank, Clocks(0, 0, 100 * SECOND))
         world.play(workload.script(rank))
     world.run_until(2 * SECOND)
-    views = {node.engine.machine.view for node in world.living()}
+    views = {node.daemon.engine.machine.view for node in world.living()}
     if len(views) != 1:
         raise SystemExit(f"{daemons} daemons are in {len(views)} views after two seconds")
     start, before = process_time(), len(rows)

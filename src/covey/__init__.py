@@ -15,7 +15,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from covey.client import blocking as blocking
     from covey.client.connection import connect as connect
     from covey.client.events import Batch as Batch
     from covey.client.events import Disconnected as Disconnected
@@ -29,19 +28,21 @@ if TYPE_CHECKING:
     from covey.client.events import Transitional as Transitional
     from covey.client.events import View as View
     from covey.client.session import Session as Session
-    from covey.embedding import embedded as embedded
-    from covey.errors import ArgumentError as ArgumentError
-    from covey.errors import ConfigError as ConfigError
-    from covey.errors import ConnectError as ConnectError
-    from covey.errors import CoveyError as CoveyError
-    from covey.errors import LocalProtocolError as LocalProtocolError
-    from covey.errors import MembershipError as MembershipError
-    from covey.errors import MessageTooLargeError as MessageTooLargeError
-    from covey.errors import ReconnectError as ReconnectError
-    from covey.errors import RefusedError as RefusedError
-    from covey.errors import SessionOverError as SessionOverError
     from covey.protocol.values import Service as Service
     from covey.protocol.wire.session import Policy as Policy
+
+    from .client import blocking as blocking
+    from .embedding import embedded as embedded
+    from .errors import ArgumentError as ArgumentError
+    from .errors import ConfigError as ConfigError
+    from .errors import ConnectError as ConnectError
+    from .errors import CoveyError as CoveyError
+    from .errors import LocalProtocolError as LocalProtocolError
+    from .errors import MembershipError as MembershipError
+    from .errors import MessageTooLargeError as MessageTooLargeError
+    from .errors import ReconnectError as ReconnectError
+    from .errors import RefusedError as RefusedError
+    from .errors import SessionOverError as SessionOverError
 
     UNRELIABLE: Final = Service.UNRELIABLE
     RELIABLE: Final = Service.RELIABLE

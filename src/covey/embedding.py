@@ -12,14 +12,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from covey.config import Cluster, DaemonConfig, loopback
-from covey.config_file import Configuration
 from covey.drivers.live.driver import LiveDaemon, new_life
 from covey.drivers.live.sockets import free_ports
-from covey.errors import ArgumentError, CoveyError
-from covey.names import daemon_problem
 from covey.protocol.effects import Effect, Installed
 from covey.protocol.inputs import Stop
+
+from .config import Cluster, DaemonConfig, loopback
+from .config_file import Configuration
+from .errors import ArgumentError, CoveyError
+from .names import daemon_problem
 
 START_S = 10.0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from covey.protocol.states import Reason
+from covey.protocol.evs.states import Reason
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "covey"
@@ -27,7 +27,7 @@ FILES = {
     "protocol/liveness.py": TOLD_BY_DESK,
     "protocol/desk.py": TOLD_BY_DESK,
     "protocol/session/problems.py": {},
-    "protocol/engine.py": {"end_all": 0},
+    "protocol/daemon.py": {"end_all": 0},
     "client/protocol.py": TOLD_BY,
     "client/stream.py": TOLD_BY,
     "client/dial.py": TOLD_BY,

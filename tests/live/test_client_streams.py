@@ -13,8 +13,9 @@ import pytest
 from covey.drivers.live import clients as module
 from covey.drivers.live.clients import LINGERING_MAX, PULL_BYTES, ClientStreams
 from covey.drivers.live.sockets import free_ports
+from covey.protocol.daemon import Daemon
 from covey.protocol.effects import ClientClosed, ClientReading, ClientReady
-from covey.protocol.engine import Engine
+from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Input
 from covey.protocol.values import Payload
 
@@ -24,7 +25,7 @@ A_TURN = 8
 
 
 class Endless:
-    """An engine that always has something more for everybody, or once a few words for each."""
+    """An daemon that always has something more for everybody, or once a few words for each."""
 
     def __init__(self) -> None:
         self.pulled: list[int] = []
@@ -41,9 +42,9 @@ class Endless:
 class House:
     def __init__(self, path: Path) -> None:
         self.given: list[Input] = []
-        self.engine = Endless()
+        self.daemon = Endless()
         self._epoll = select.epoll()
-        self.streams = ClientStreams(self._epoll, cast("Engine", self.engine), self.given.append)
+        self.streams = ClientStreams(self._epoll, cast("Daemon[EvsEngine]", self.daemon), self.given.append)
         self.streams.listen_unix(path)
         self.clients = [_connected(path) for _ in range(CLIENTS)]
         while len(self.given) < CLIENTS:
@@ -112,7 +113,7 @@ def test_everybody_who_has_room_gets_the_last_words_however_many_are_given_up(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "WRITE_STREAMS_MAX", A_TURN)
-    house.engine.words = dict.fromkeys(house.connections, b"the daemon stops")
+    house.daemon.words = dict.fromkeys(house.connections, b"the daemon stops")
     house.perform(*map(much_for, house.connections), *map(ClientClosed, house.connections))
     house.streams.write_all()
     assert [client.recv(100) for client in house.clients] == [b"the daemon stops"] * CLIENTS
@@ -191,7 +192,7 @@ def test_those_for_whom_little_waits_do_not_stand_behind_the_others(
     monkeypatch.setattr(module, "PULL_BYTES", 1)
     first, last = house.connections[:10], house.connections[-1]
     house.perform(*map(much_for, first), ClientReady(last, 10))
-    assert house.engine.pulled == [last, *first[:3]]
+    assert house.daemon.pulled == [last, *first[:3]]
 
 
 def test_a_turn_writes_to_a_bounded_number_of_streams_and_the_others_come_next(
@@ -200,17 +201,17 @@ def test_a_turn_writes_to_a_bounded_number_of_streams_and_the_others_come_next(
     monkeypatch.setattr(module, "WRITE_STREAMS_MAX", A_TURN)
     monkeypatch.setattr(module, "PULL_BYTES", 1)
     house.perform(*map(much_for, house.connections))
-    assert house.engine.pulled == house.connections[:A_TURN]
+    assert house.daemon.pulled == house.connections[:A_TURN]
     assert house.streams.unwritten() == CLIENTS  # Everybody has more waiting, so nobody has left the queue.
-    while len(house.engine.pulled) < CLIENTS:
+    while len(house.daemon.pulled) < CLIENTS:
         house.turn()
-    assert house.engine.pulled[:CLIENTS] == house.connections, "each once before anybody twice"
+    assert house.daemon.pulled[:CLIENTS] == house.connections, "each once before anybody twice"
 
 
 def test_a_turn_writes_a_bounded_number_of_bytes_round_robin(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WRITE_TURN_BYTES_MAX", 4 * PULL_BYTES)
     house.perform(*map(much_for, house.connections[:3]))
-    assert house.engine.pulled == [1, 2, 3, 1]
+    assert house.daemon.pulled == [1, 2, 3, 1]
     assert house.streams.is_behind()
 
 
@@ -219,8 +220,8 @@ def test_who_has_no_room_leaves_the_queue_until_it_has(house: House) -> None:
     house.streams.write_all()
     house.turn()
     assert not house.streams.is_behind()
-    pulled = len(house.engine.pulled)
-    while len(house.engine.pulled) == pulled:
+    pulled = len(house.daemon.pulled)
+    while len(house.daemon.pulled) == pulled:
         house.clients[0].recv(1_000_000)
         house.turn()
 

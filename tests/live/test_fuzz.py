@@ -27,8 +27,8 @@ from covey.guarantees.checkers import check
 from covey.lab.cluster import WITHIN_S, LocalCluster
 from covey.lab.forgery import Facts, Forger
 from covey.lab.fuzz import Fuzzer, facts_of, lost_by_the_system
-from covey.protocol.wire.codec import Codec
-from covey.protocol.wire.frames import Goodbye
+from covey.protocol.evs.codec import Codec
+from covey.protocol.evs.frames import Goodbye
 
 pytestmark = pytest.mark.live
 

@@ -19,11 +19,11 @@ from covey.drivers.live.events import Noticed
 from covey.drivers.live.launch import Options, command
 from covey.drivers.live.sockets import free_ports
 from covey.lab.cluster import LocalCluster
-from covey.protocol.wire.codec import VERSION
+from covey.protocol.evs.codec import VERSION
 
 pytestmark = pytest.mark.live
 
-NEXT_VERSION = f"import covey.protocol.wire.codec as codec; codec.VERSION = {VERSION + 1}; "
+NEXT_VERSION = f"import covey.protocol.evs.codec as codec; codec.VERSION = {VERSION + 1}; "
 ENOUGH = 5
 """Datagrams of an outsider: it keeps talking, and the log keeps silent."""
 

@@ -6,17 +6,7 @@ from hypothesis import strategies as st
 
 from covey.config import COUNT_MAX
 from covey.ids import INFINITE, Ballot, Life
-from covey.protocol.states import State
-from covey.protocol.values import (
-    Announcement,
-    Bundle,
-    Declaration,
-    Kind,
-    Position,
-    Service,
-    SiteDeclaration,
-)
-from covey.protocol.wire.frames import (
+from covey.protocol.evs.frames import (
     Alive,
     Announce,
     Chunk,
@@ -38,6 +28,16 @@ from covey.protocol.wire.frames import (
     Unreliable,
     Want,
     WantGroups,
+)
+from covey.protocol.evs.states import State
+from covey.protocol.values import (
+    Announcement,
+    Bundle,
+    Declaration,
+    Kind,
+    Position,
+    Service,
+    SiteDeclaration,
 )
 
 LARGE = 1 << 48

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.ids import Instant
-from covey.protocol.clock import StampClock
-from covey.protocol.membership.jitter import Jitter
+from covey.protocol.evs.clock import StampClock
+from covey.protocol.evs.membership.jitter import Jitter
 
 MOMENT = st.integers(0, 10**12)
 

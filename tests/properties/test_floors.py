@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey.protocol.links.floors import NOBODY, TwoVisits, visit
-from covey.protocol.wire.frames import Floor
+from covey.protocol.evs.frames import Floor
+from covey.protocol.evs.links.floors import NOBODY, TwoVisits, visit
 
 GROWTH = st.tuples(st.integers(0, 3), st.integers(0, 4))
 """On each visit: by how much the top grows, and by how much the visitor's own value does, if the top allows."""

@@ -16,9 +16,9 @@ from covey.config import Cluster, Settings, digest, one_daemon_sites, one_site
 from covey.ids import Life
 from covey.lab.forgery import Facts, Forger
 from covey.protocol.effects import Send
+from covey.protocol.evs.codec import Codec
 from covey.protocol.inputs import ClientBytes, ClientConnected, Datagram
 from covey.protocol.values import Service
-from covey.protocol.wire.codec import Codec
 from covey.protocol.wire.session import MAGIC, VERSION, Hello, JoinGroup, encode_word
 from covey.trace.daemon import DaemonRecorder
 from covey.trace.segments import SegmentWriter
@@ -41,9 +41,9 @@ class Victims:
         self.network.form_view()
         self.recorders = {
             rank: DaemonRecorder("run", cluster, Life(rank, 1), SegmentWriter(directory, str(rank)).append)
-            for rank in self.network.engines
+            for rank in self.network.daemons
         }
-        for rank in self.network.engines:
+        for rank in self.network.daemons:
             hello = encode_word(Hello(MAGIC, VERSION, f"p{rank}", 1, "disconnect"))
             join = encode_word(JoinGroup("room"))
             self.network.give(rank, ClientConnected(1), ClientBytes(1, hello), ClientBytes(1, join))
@@ -57,26 +57,26 @@ class Victims:
             network.loses = lambda source, to, header: cut in (source, to)
         network.run(random.choice((100, 1_000, 5_000, 40_000)))
         self.seq += 1
-        for rank, engine in network.engines.items():
+        for rank, daemon in network.daemons.items():
             network.submit(rank, self.seq, bytes(random.choice((10, 20_000))), random.choice(list(Service)))
             self.recorders[rank].effects(network.effects[rank], network.now)
             network.effects[rank].clear()
-            engine.pull(1, 1 << 30)
+            daemon.pull(1, 1 << 30)
 
     def facts(self, rank: int) -> Facts:
         """About the attempt under way, if there is one."""
-        engine, cluster = self.network.engines[rank], self.network.cluster
-        attempt, ring = engine.machine.attempt, engine.operation.ring
-        held = max(log.gap_free for log in engine.operation.order.logs.values())
+        daemon, cluster = self.network.daemons[rank], self.network.cluster
+        attempt, ring = daemon.engine.machine.attempt, daemon.engine.operation.ring
+        held = max(log.gap_free for log in daemon.engine.operation.order.logs.values())
         return Facts(
             cluster=cluster,
             digest=digest(cluster, Settings()),
-            lives=attempt.members if attempt else engine.machine.members,
-            view=attempt.ballot if attempt else engine.machine.view,
+            lives=attempt.members if attempt else daemon.engine.machine.members,
+            view=attempt.ballot if attempt else daemon.engine.machine.view,
             target=Life(rank, 1),
             token=ring.number if ring else 0,
             packets=ring.have_to if ring else held,
-            clock=engine.kit.clock.now(self.network.now),
+            clock=daemon.engine.kit.clock.now(self.network.now),
         )
 
     def forge(self, rank: int) -> None:
@@ -85,11 +85,11 @@ class Victims:
             return
         sender, frame = Forger(facts, self.random).frame()
         data = Codec(facts.cluster.name, facts.digest, sender).encode(frame)
-        outcomes = self.network.engines[rank].outcomes_unlisted
+        outcomes = self.network.daemons[rank].datagrams.outcomes_unlisted
         before = sum(outcomes.values())
         effects = self.network.give(rank, Datagram(data, ("192.0.2.7", 9), unlisted=True))
         assert sum(outcomes.values()) == before + 1, frame
-        if self.network.engines[rank].operation.ring is not None:
+        if self.network.daemons[rank].engine.operation.ring is not None:
             assert sum(isinstance(effect, Send) for effect in effects) <= VISIT_MAX, frame
 
 

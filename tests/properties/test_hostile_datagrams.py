@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from covey.config import one_daemon_sites, one_site
 from covey.errors import FrameError
-from covey.protocol.engine import Engine
+from covey.protocol.daemon import Daemon
+from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.inputs import Datagram, Input
 from covey.protocol.values import Service
-from tests.unit.protocol.network import START_US, Step, TinyNetwork, instant, make_engine
+from tests.unit.protocol.network import START_US, Step, TinyNetwork, instant, make_daemon
 
 CLUSTERS = {"ring": one_site(3), "mesh": one_daemon_sites(3)}
 SHAPES = pytest.mark.parametrize("shape", CLUSTERS)
@@ -69,38 +70,38 @@ def original(shape: str, which: int) -> tuple[int, int, bytes]:
     return step, place, one.data
 
 
-def play(shape: str, step: int, place: int, data: bytes) -> Engine:
+def play(shape: str, step: int, place: int, data: bytes) -> Daemon[EvsEngine]:
     """The same life with one datagram replaced; then the daemon is left alone for a while."""
-    engine = make_engine(CLUSTERS[shape], RANK)
-    engine.start(instant(START_US))
+    daemon = make_daemon(CLUSTERS[shape], RANK)
+    daemon.start(instant(START_US))
     now = START_US
     for at, (now_us, recorded_inputs) in enumerate(recorded(shape)):
         inputs: list[Input] = list(recorded_inputs)
         if at == step:
             inputs[place] = Datagram(data)
         now = now_us
-        engine.step(instant(now), inputs)
+        daemon.step(instant(now), inputs)
     for _ in range(60):
-        now = max(now, engine.next_deadline_us() or now)
-        engine.step(instant(now), [])
-    return engine
+        now = max(now, daemon.next_deadline_us() or now)
+        daemon.step(instant(now), [])
+    return daemon
 
 
-def is_counted(engine: Engine, data: bytes) -> bool:
+def is_counted(daemon: Daemon[EvsEngine], data: bytes) -> bool:
     """Whether these bytes, if they are no frame, were counted under their reason."""
     try:
-        engine.kit.codec.decode(data)
+        daemon.engine.kit.codec.decode(data)
     except FrameError as error:
-        return engine.kit.count[f"frame rejected: {error.reason}"] >= 1
+        return daemon.kit.count[f"frame rejected: {error.reason}"] >= 1
     return True
 
 
 @SHAPES
 def test_a_recorded_life_can_be_played_again(shape: str) -> None:
     step, place, data = original(shape, 0)
-    engine = play(shape, step, place, data)
+    daemon = play(shape, step, place, data)
     assert len(recorded(shape)) > 100
-    assert not any(name.startswith("frame rejected") for name in engine.kit.count)
+    assert not any(name.startswith("frame rejected") for name in daemon.kit.count)
 
 
 @SHAPES
@@ -134,7 +135,7 @@ def test_noise_never_makes_a_step_raise(shape: str, which: int, noise: bytes, ke
 
 @given(noise=st.lists(st.binary(max_size=60), max_size=20))
 def test_every_datagram_that_is_no_frame_is_counted_once(noise: list[bytes]) -> None:
-    engine = make_engine(CLUSTERS["ring"], RANK)
-    engine.start(instant(START_US))
-    engine.step(instant(START_US), [Datagram(data) for data in noise])
-    assert sum(engine.kit.count.values()) == len(noise)
+    daemon = make_daemon(CLUSTERS["ring"], RANK)
+    daemon.start(instant(START_US))
+    daemon.step(instant(START_US), [Datagram(data) for data in noise])
+    assert sum(daemon.kit.count.values()) == len(noise)

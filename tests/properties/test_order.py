@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covey.ids import INFINITE, Ballot, Life
-from covey.protocol.ordering.order import Order
+from covey.protocol.evs.ordering.order import Order
 from covey.protocol.values import Announcement, Bundle, Count, Delivery, Service
 from tests.properties.streams import STRONG, breaks_fifo, draw_bundles, fresh, in_order, name
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covey.protocol.wire.frames import Frame
+from covey.protocol.evs.frames import Frame
 from tests.unit.protocol.ringhouse import SMALL, RingHouse
 
 SEED = st.integers(0, 2**32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey.protocol.transport.unreliable import WINDOW, UnreliableStreams
+from covey.protocol.evs.unreliable import WINDOW, UnreliableStreams
 from covey.protocol.values import Service
 from tests.unit.protocol.builders import A, B, bundle
 

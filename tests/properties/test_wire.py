@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
+from covey.protocol.evs.codec import Codec
+from covey.protocol.evs.frames import Frame, Hurry
 from covey.protocol.values import Bundle
-from covey.protocol.wire.codec import Codec, encode_bundle, read_bundle
-from covey.protocol.wire.frames import Frame, Hurry
+from covey.protocol.wire.bundles import encode_bundle, read_bundle
 from tests.properties.strategies import FRAME, KINDS, LIFE, bundles
 
 ME = Life(3, 9)
@@ -34,7 +35,7 @@ def is_rejected(data: bytes) -> bool:
 def comes_back(data: bytes) -> bool:
     """Whether what these bytes hold could be sent on."""
     frame = CODEC.decode(data).frame
-    return CODEC.decode(CODEC.encode(frame)).frame == frame
+    return bool(CODEC.decode(CODEC.encode(frame)).frame == frame)
 
 
 def changed(data: bytes, change: tuple[int, int]) -> bytes:

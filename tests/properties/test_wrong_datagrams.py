@@ -22,8 +22,8 @@ DIGEST = digest(CLUSTER, Settings())
 
 
 def facts(network: TinyNetwork, rank: int) -> Facts:
-    engine = network.engines[rank]
-    return facts_of(CLUSTER, DIGEST, engine.snapshot(network.now), engine.kit.clock.now(network.now))
+    daemon = network.daemons[rank]
+    return facts_of(CLUSTER, DIGEST, daemon.snapshot(network.now), daemon.engine.kit.clock.now(network.now))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -32,8 +32,8 @@ def test_a_view_at_work_takes_no_notice_of_wrong_datagrams(seed: int) -> None:
     network, random = TinyNetwork(CLUSTER), Random(seed)
     network.form_view()
     network.run(SECOND_US)
-    view, outcomes = network.engines[0].machine.view, Counter[str]()
-    fuzzers = {rank: Fuzzer(facts(network, rank), random) for rank in network.engines}
+    view, outcomes = network.daemons[0].engine.machine.view, Counter[str]()
+    fuzzers = {rank: Fuzzer(facts(network, rank), random) for rank in network.daemons}
     for seq in range(1, DATAGRAMS // BATCH + 1):
         rank = seq % 3
         network.submit(rank, seq, b"%d" % seq, random.choice(list(Service)[1:]), session=rank)
@@ -41,11 +41,11 @@ def test_a_view_at_work_takes_no_notice_of_wrong_datagrams(seed: int) -> None:
         fuzzers[rank].learn(facts(network, rank))
         network.give(rank, *(Datagram(fuzzers[rank].datagram(), ("192.0.2.7", 9), unlisted=True) for _ in range(BATCH)))
     network.run(SECOND_US)
-    for engine in network.engines.values():
-        assert engine.machine.view == view
-        outcomes.update(engine.outcomes_unlisted)
+    for daemon in network.daemons.values():
+        assert daemon.engine.machine.view == view
+        outcomes.update(daemon.datagrams.outcomes_unlisted)
     sent = [b"%d" % seq for seq in range(1, DATAGRAMS // BATCH + 1)]
-    assert all(sorted(network.payloads(rank)) == sorted(sent) for rank in network.engines)
+    assert all(sorted(network.payloads(rank)) == sorted(sent) for rank in network.daemons)
     assert outcomes.total() == DATAGRAMS
     assert outcomes["accepted"] < DATAGRAMS / 5
     assert len(outcomes) > 20, "reasons of every kind, not only of the codec"
@@ -54,7 +54,7 @@ def test_a_view_at_work_takes_no_notice_of_wrong_datagrams(seed: int) -> None:
 def test_what_passes_the_codec_can_be_sent_on() -> None:
     network = TinyNetwork(CLUSTER)
     network.form_view()
-    codec, fuzzer = network.engines[1].kit.codec, Fuzzer(facts(network, 1), Random(9))
+    codec, fuzzer = network.daemons[1].engine.kit.codec, Fuzzer(facts(network, 1), Random(9))
     passed = 0
     for _ in range(10_000):
         try:

@@ -12,29 +12,29 @@ from typing import Any, NamedTuple
 import msgspec
 
 from covey.ids import INFINITE, Ballot, Life
-from covey.protocol.change import Change
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Deliver, Effect, Installed
-from covey.protocol.engine import Engine
+from covey.protocol.evs.engine import EvsEngine
+from covey.protocol.evs.exchange import Change
+from covey.protocol.evs.frames import Alive, Data, NewMemb, StateTrans, Token, Unreliable
+from covey.protocol.evs.links import floors
+from covey.protocol.evs.links.ring import Ring
+from covey.protocol.evs.membership import gathering
+from covey.protocol.evs.membership.hearing import Hearing
+from covey.protocol.evs.membership.machine import Attempt, Machine
+from covey.protocol.evs.operation import Operation
+from covey.protocol.evs.ordering import recovery
+from covey.protocol.evs.ordering.log import SiteLog
+from covey.protocol.evs.ordering.order import Order
+from covey.protocol.evs.ordering.recovery import Plan
+from covey.protocol.evs.ordering.sessions import SessionOrder
+from covey.protocol.evs.ordering.stability import Stability
+from covey.protocol.evs.states import Reason
+from covey.protocol.evs.unreliable import UnreliableStreams
 from covey.protocol.inputs import Submit
-from covey.protocol.links import floors
-from covey.protocol.links.ring import Ring
-from covey.protocol.membership import gathering
-from covey.protocol.membership.hearing import Hearing
-from covey.protocol.membership.machine import Attempt, Machine
-from covey.protocol.operation import Operation
-from covey.protocol.ordering import recovery
-from covey.protocol.ordering.log import SiteLog
-from covey.protocol.ordering.order import Order
-from covey.protocol.ordering.recovery import Plan
-from covey.protocol.ordering.sessions import SessionOrder
-from covey.protocol.ordering.stability import Stability
-from covey.protocol.states import Reason
 from covey.protocol.transport.queue import SubmitQueue
-from covey.protocol.transport.unreliable import UnreliableStreams
 from covey.protocol.values import Announcement, Bundle, Declaration, Delivery, Position, Service
-from covey.protocol.wire.codec import read_bundle
-from covey.protocol.wire.frames import Alive, Data, NewMemb, StateTrans, Token, Unreliable
+from covey.protocol.wire.bundles import read_bundle
 
 
 class Mutant(NamedTuple):
@@ -69,11 +69,11 @@ def _forget_what_waits(right: Any) -> Any:
     return start_view
 
 
-def _install_as(rewrite: Callable[[Engine, Change, list[Effect]], list[Effect]]) -> Callable[[Any], Any]:
+def _install_as(rewrite: Callable[[EvsEngine, Change, list[Effect]], list[Effect]]) -> Callable[[Any], Any]:
     """The atomic step of a new view, with its effects rewritten."""
 
     def make(right: Any) -> Any:
-        def install(self: Engine, change: Change, now_us: int) -> list[Effect]:
+        def install(self: EvsEngine, change: Change, now_us: int) -> list[Effect]:
             return rewrite(self, change, right(self, change, now_us))
 
         return install
@@ -82,14 +82,14 @@ def _install_as(rewrite: Callable[[Engine, Change, list[Effect]], list[Effect]])
 
 
 def _unreliable_without_view(right: Any) -> Any:
-    def on_submit(self: Engine, submit: Submit, now_us: int) -> list[Effect]:
-        if submit.service is Service.UNRELIABLE and not self.machine.active:
+    def send_unreliable(self: EvsEngine, submit: Submit) -> list[Effect]:
+        if not self.machine.active:
             s = submit
             bundle = self.operation.unreliable.make(s.session, s.session_seq, s.count, s.groups, s.payload)
             return self.operation.send_unreliable(Unreliable(self.machine.view, bundle))
-        return right(self, submit, now_us)  # type: ignore[no-any-return]
+        return right(self, submit)  # type: ignore[no-any-return]
 
-    return on_submit
+    return send_unreliable
 
 
 def _propose_for_others(right: Any) -> Any:
@@ -162,7 +162,7 @@ def _reversed_fragments(right: Any) -> Any:
     return whole
 
 
-def _rest_after_view(engine: Engine, change: Change, effects: list[Effect]) -> list[Effect]:
+def _rest_after_view(engine: EvsEngine, change: Change, effects: list[Effect]) -> list[Effect]:
     at = next(index for index, effect in enumerate(effects) if isinstance(effect, Installed))
     late = [effect for effect in effects[:at] if isinstance(effect, Deliver)]
     rest = [effect for effect in effects if effect not in late]
@@ -171,7 +171,7 @@ def _rest_after_view(engine: Engine, change: Change, effects: list[Effect]) -> l
 
 
 def _new_data_in_old_view(right: Any) -> Any:
-    def on_view_frame(self: Engine, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect]:
+    def on_view_frame(self: EvsEngine, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect]:
         early: list[Effect] = []
         if self.change is not None and frame.view == self.change.attempt.ballot and isinstance(frame, Data):
             for chunk in frame.chunks:
@@ -250,7 +250,7 @@ def _one_visit(right: Any) -> Any:
 
 
 def _accept_when_frozen(right: Any) -> Any:
-    def on_view_frame(self: Engine, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect]:
+    def on_view_frame(self: EvsEngine, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect]:
         if frame.view == self.machine.view and isinstance(frame, Data) and self.operation.order.frozen:
             self.operation.order.frozen = False
             effects = self.operation.on_data(frame, data, now_us)
@@ -321,7 +321,7 @@ def _declare_without_commit(right: Any) -> Any:
 
 MUTANTS: dict[str, Mutant] = {
     "unreliable sent without a view": Mutant(
-        "S1", "no view is needed to send", Engine, "_on_submit", _unreliable_without_view
+        "S1", "no view is needed to send", EvsEngine, "send_unreliable", _unreliable_without_view
     ),
     "self left out of the view": Mutant(
         "S2", "a representative proposes only those it has gathered", Machine, "_propose", _propose_for_others
@@ -342,13 +342,13 @@ MUTANTS: dict[str, Mutant] = {
     "recovered data dropped": Mutant("S8", "resent bundles are thrown away", Order, "recover", _always(True)),
     "done without recovery": Mutant("S8", "DONE is said with bundles missing", Change, "_make_plan", _forget_plan),
     "originals taken when frozen": Mutant(
-        "S8", "delayed data changes the frozen set", Engine, "_on_view_frame", _accept_when_frozen
+        "S8", "delayed data changes the frozen set", EvsEngine, "_on_view_frame", _accept_when_frozen
     ),
     "rest after the view": Mutant(
-        "S9", "leftovers are delivered in the next view", Engine, "_install", _install_as(_rest_after_view)
+        "S9", "leftovers are delivered in the next view", EvsEngine, "_install", _install_as(_rest_after_view)
     ),
     "new data in the old view": Mutant(
-        "S10", "data of the next view is delivered too soon", Engine, "_on_view_frame", _new_data_in_old_view
+        "S10", "data of the next view is delivered too soon", EvsEngine, "_on_view_frame", _new_data_in_old_view
     ),
     "signal at the ARU": Mutant(
         "S11", "what co-movers delivered does not move the signal", recovery, "_signal_position", _aru_alone

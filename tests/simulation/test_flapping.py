@@ -64,7 +64,7 @@ class Flapping:
         return list(found.values())
 
     def is_one_view(self) -> bool:
-        machines = [node.engine.machine for node in self.world.living()]
+        machines = [node.core.engine.machine for node in self.world.living()]
         return all(m.active and m.view == machines[0].view and len(m.members) == self.daemons for m in machines)
 
     def _traffic(self, rank: int) -> Script:

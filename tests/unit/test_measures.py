@@ -7,7 +7,7 @@ from covey.drivers.live.endpoint import Traffic
 from covey.drivers.live.measures import RECENT_US, RECENT_VIEWS_MAX, Measures, Rate, Turns
 from covey.ids import Ballot, Life
 from covey.protocol.effects import Installed, Signal
-from covey.protocol.states import Reason
+from covey.protocol.evs.states import Reason
 
 SECOND = 1_000_000
 VIEW = Ballot(1, 0, 1)

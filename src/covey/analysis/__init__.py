@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from covey.analysis.judging import judge
-from covey.analysis.reading import read_trace
-from covey.analysis.session import session
+from .judging import judge
+from .reading import read_trace
+from .session import session
 
 __all__ = ["judge", "read_trace", "session"]

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.judging import Violation
 from covey.guarantees import HELD
 from covey.trace.record import COLUMNS, REPLAY
+
+from .judging import Violation
 
 RowKey = tuple[str, str, int]
 

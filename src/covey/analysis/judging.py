@@ -16,14 +16,15 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks import FAMILIES, arrivals, causal, circles
-from covey.analysis.findings import added_up, union
-from covey.analysis.screening import Screened, screened_runs
 from covey.analysis.tables.build import Keep, Tables, build
 from covey.analysis.tables.columns import RELIABLE, UNRELIABLE, ordered
 from covey.analysis.tables.lives import gaps_in
-from covey.analysis.workshop import ROWS_SCREENED, ROWS_SMALL, Progress, Workshop, workshop
 from covey.trace.record import COLUMNS
+
+from .checks import FAMILIES, arrivals, causal, circles
+from .findings import added_up, union
+from .screening import Screened, screened_runs
+from .workshop import ROWS_SCREENED, ROWS_SMALL, Progress, Workshop, workshop
 
 VIOLATIONS_KEPT: Final = 20
 PLANNED_AT_ONCE: Final = 3

@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from covey.analysis.schema import SPARK_SCHEMA
-from covey.analysis.store import PARQUET, PARQUET_SUFFIX, convert, inspect, one_form
 from covey.trace.errors import TraceError
+
+from .schema import SPARK_SCHEMA
+from .store import PARQUET, PARQUET_SUFFIX, convert, inspect, one_form
 
 RUNS_NAMED = 5
 

@@ -22,8 +22,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from covey.analysis.claims import CLAIMS
 from covey.trace.record import COLUMNS, SCHEMA
+
+from .claims import CLAIMS
 
 SCHEMA_KEY: Final = b"covey.trace.schema"
 METADATA: Final = {SCHEMA_KEY: str(SCHEMA).encode()}

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks import digests, links, screen, screened
 from covey.analysis.checks.screen_stays import control, stays
-from covey.analysis.claims import CLAIMS
-from covey.analysis.findings import added_up, counted, union
-from covey.analysis.workshop import ROWS_SMALL, Workshop
+
+from .checks import digests, links, screen, screened
+from .claims import CLAIMS
+from .findings import added_up, counted, union
+from .workshop import ROWS_SMALL, Workshop
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from covey.analysis.errors import AnalysisError
+from .errors import AnalysisError
 
 JAVA_OLDEST: Final = 17
 LOCAL_ADDRESS: Final = "127.0.0.1"

@@ -22,13 +22,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from covey.analysis.schema import LOGICAL_SCHEMA, SCHEMA_KEY
-from covey.analysis.trace_file import TraceFile
 from covey.trace.cat import NDJSON_SUFFIX
 from covey.trace.cat import read_trace as read_rows
 from covey.trace.errors import TraceError
 from covey.trace.record import COLUMNS, EVENTS, LEVELS, SCHEMA, SERVICES, Row
 from covey.trace.segments import NAMES_SUFFIX, SEGMENT_SUFFIX
+
+from .schema import LOGICAL_SCHEMA, SCHEMA_KEY
+from .trace_file import TraceFile
 
 PARQUET_SUFFIX: Final = ".parquet"
 PARQUET: Final = "Parquet files"

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from covey.analysis.claims import CLAIMS, MESSAGES, NAMED, Claimant
-from covey.analysis.schema import ARROW_SCHEMA
+from .claims import CLAIMS, MESSAGES, NAMED, Claimant
+from .schema import ARROW_SCHEMA
 
 ROWS_A_GROUP: Final = 65_536
 # Numbers that grow are stored as differences, which is read twice as fast as a dictionary of what hardly comes twice.

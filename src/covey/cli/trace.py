@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.trace_check import check
+from .trace_check import check
 
 FAILED = 2
 

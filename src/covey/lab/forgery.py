@@ -11,9 +11,7 @@ from typing import Final, NamedTuple
 
 from covey.config import Cluster
 from covey.ids import Ballot, Life
-from covey.protocol.values import Announcement, Bundle, Declaration, Kind, Position, Service, SiteDeclaration
-from covey.protocol.wire.codec import encode_bundle
-from covey.protocol.wire.frames import (
+from covey.protocol.evs.frames import (
     Alive,
     Announce,
     Chunk,
@@ -36,6 +34,8 @@ from covey.protocol.wire.frames import (
     Want,
     WantGroups,
 )
+from covey.protocol.values import Announcement, Bundle, Declaration, Kind, Position, Service, SiteDeclaration
+from covey.protocol.wire.bundles import encode_bundle
 from covey.protocol.wire.session import sender_prefix
 
 EDGES: Final = (0, 1, 2, 255, 65_535, 1 << 31, (1 << 32) + 1, (1 << 62) - 1)

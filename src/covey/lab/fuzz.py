@@ -22,9 +22,8 @@ from typing import Any, Final
 from covey.config import Cluster
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
-from covey.protocol.values import Service
-from covey.protocol.wire.codec import Codec
-from covey.protocol.wire.frames import (
+from covey.protocol.evs.codec import Codec
+from covey.protocol.evs.frames import (
     Alive,
     Announce,
     Data,
@@ -44,6 +43,7 @@ from covey.protocol.wire.frames import (
     Want,
     WantGroups,
 )
+from covey.protocol.values import Service
 
 from .forgery import Facts, Forger
 

@@ -1,7 +1,7 @@
 """The clients of one daemon: streams in, submissions out; deliveries and views in, bytes to pull out.
 
 In:        what arrives on clients' streams, the effects of the engine in their order, deadlines.
-Out:       submissions and effects for the driver (through the desk), `pull`, and `declared` for a view change.
+Out:       submissions and effects for the driver (through the desk), `pull`, and what is declared for a view change.
 Not here:  what clients ask (requests.py), what is still to be told (telling.py), what is done to a session (desk.py),
            whether its program lives (liveness.py), who is in which group (groups/), order (the engine).
 
@@ -15,18 +15,19 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
+from covey.protocol.groups.declared import Declared
+from covey.protocol.session.entries import ViewsEntry
+from covey.protocol.session.session import Phase, Session
+from covey.protocol.transport.queue import SubmitQueue
+
 from .deadlines import Deadline
 from .desk import Desk, SubmitNow
 from .effects import Deliver, Effect, Installed, Signal, Stamped
-from .groups.declared import Declared
 from .kit import Kit
 from .liveness import Liveness
 from .portions import PORTIONS, Portions
 from .requests import Requests
-from .session.entries import ViewsEntry
-from .session.session import Phase, Session
 from .telling import Changed, Telling, Told, told
-from .transport.queue import SubmitQueue
 from .values import Kind, Payload, Service
 
 FIRST_SESSION: Final = 100
@@ -48,6 +49,7 @@ class Clients:
         self,
         kit: Kit,
         queue: SubmitQueue,
+        declared: Declared,
         submit: SubmitNow,
         is_working: Callable[[], bool],
         budget_bytes: int = 0,
@@ -61,7 +63,7 @@ class Clients:
         self._liveness = Liveness(self._desk)
         self._requests = Requests(self._desk, self._blocked, self._liveness, portions)
         self._telling = Telling(self.groups, portions)
-        self.declared = Declared()
+        self._declared = declared
         """What our sessions have joined, as far as it is fixed."""
         self._numbers = FIRST_SESSION
         self._told_left = portions.told
@@ -187,7 +189,7 @@ class Clients:
             if isinstance(effect, Deliver):
                 self._on_deliver(effect)
             elif isinstance(effect, Stamped):
-                self.declared.on_stamped(effect)
+                self._declared.on_stamped(effect)
             elif isinstance(effect, Signal):
                 self._signalled = []
             elif isinstance(effect, Installed):
@@ -326,4 +328,4 @@ class Clients:
                 session.outbox.check()
             desk.check()
             self.groups.roster.check()
-            self.declared.check()
+            self._declared.check()

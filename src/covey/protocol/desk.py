@@ -13,19 +13,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from covey.protocol.groups.layer import Groups
+from covey.protocol.session.blocking import Blocked
+from covey.protocol.session.entries import Entry, WordEntry
+from covey.protocol.session.names import Names
+from covey.protocol.session.outbox import USER_BYTES, Outbox, Total
+from covey.protocol.session.session import Phase, Session
+from covey.protocol.session.slow import Remedy, SlowClients, requests
+from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.wire.session import Ended, Rejected, Word, sender_prefix
 
 from .effects import ClientClosed, ClientReady, Effect, Notice
-from .groups.layer import Groups
 from .inputs import Submit
 from .kit import Kit
-from .session.blocking import Blocked
-from .session.entries import Entry, WordEntry
-from .session.names import Names
-from .session.outbox import USER_BYTES, Outbox, Total
-from .session.session import Phase, Session
-from .session.slow import Remedy, SlowClients, requests
-from .transport.queue import SubmitQueue
 from .values import Kind, Service
 
 CLEARED_AT_ONCE = 2_000

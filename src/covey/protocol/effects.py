@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 import msgspec
 
 from covey.ids import Ballot, Life
 
-from .states import Reason, State
 from .values import Bundle, Payload, Stay
 
 
@@ -48,7 +49,7 @@ class Installed(msgspec.Struct, frozen=True, gc=False):
     members: tuple[Life, ...]
     transitional: tuple[Life, ...]
     cause: str
-    reason: Reason
+    reason: Enum
     detail: str
     """Whom the reason is about."""
     joined: tuple[tuple[Life, tuple[tuple[Stay, ...], ...]], ...] = ()
@@ -56,10 +57,10 @@ class Installed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Entered(msgspec.Struct, frozen=True, gc=False):
-    """Membership entered a state, and why."""
+    """The ordering engine entered one of its states, and why. Their values are words for people."""
 
-    state: State
-    reason: Reason
+    state: Enum
+    reason: Enum
     detail: str
 
 

@@ -1,4 +1,4 @@
-"""What every part of one daemon shares: who it is, its settings, its clock, its counters and its deadlines."""
+"""What every part of one daemon shares: who it is, its settings, its counters and its deadlines."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from covey.config import Cluster, Settings
 from covey.ids import Life
 
-from .clock import StampClock
 from .deadlines import DeadlineTable
 from .values import Count
-from .wire.codec import Codec
 
 
 @dataclass(slots=True)
@@ -18,8 +16,6 @@ class Kit:
     me: Life
     cluster: Cluster
     settings: Settings
-    codec: Codec
-    clock: StampClock
     count: Count
     deadlines: DeadlineTable
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from covey.protocol.session.alive import SILENCE_LEAST_MS, AwakeClock, Due, interval_ms, shorter_ms
+from covey.protocol.session.entries import ALIVE, Entry
+from covey.protocol.session.session import Phase, Session
 from covey.protocol.wire.session import Hello
 
 from .deadlines import Deadline
 from .desk import Desk
-from .session.alive import SILENCE_LEAST_MS, AwakeClock, Due, interval_ms, shorter_ms
-from .session.entries import ALIVE, Entry
-from .session.session import Phase, Session
 
 PER_STEP: Final = 1_000
 """Sessions looked at in one step."""

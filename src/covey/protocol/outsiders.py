@@ -2,7 +2,7 @@
 
 In:        what the codec found different, the address it came from, the time.
 Out:       a notice for whoever is new; all of them for the status.
-Not here:  how a datagram is recognised as foreign (wire/codec.py), and that it is dropped and counted (engine.py).
+Not here:  how a datagram is recognised as foreign (the engine's codec), and that it is dropped (datagrams.py).
 
 Whoever can reach the port can send anything under any address. So at most OUTSIDERS_MAX are kept, those heard last; at
 most NOTICES_MAX lines a minute are logged; and who falls silent is forgotten.

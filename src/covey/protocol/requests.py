@@ -12,6 +12,11 @@ from __future__ import annotations
 
 from covey.config import FRAME_SLACK
 from covey.errors import FrameError
+from covey.protocol.session.blocking import Blocked
+from covey.protocol.session.problems import Destinations, hello_problem, join_problem, sending_problem
+from covey.protocol.session.session import Phase, Session
+from covey.protocol.transport.queue import cost
+from covey.protocol.wire.group_names import pack_groups
 from covey.protocol.wire.session import (
     VERSION,
     Bye,
@@ -31,12 +36,7 @@ from .effects import ClientReading
 from .inputs import Submit
 from .liveness import Liveness
 from .portions import Portions
-from .session.blocking import Blocked
-from .session.problems import Destinations, hello_problem, join_problem, sending_problem
-from .session.session import Phase, Session
-from .transport.queue import cost
 from .values import Kind, Service
-from .wire.group_names import pack_groups
 
 
 class Requests:

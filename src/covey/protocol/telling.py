@@ -20,11 +20,12 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
+from covey.protocol.groups.layer import Groups, Out
+from covey.protocol.groups.step import Step
+from covey.protocol.session.entries import Entry, entry_of
+
 from .effects import Deliver, Installed
-from .groups.layer import Groups, Out
-from .groups.step import Step
 from .portions import Portions
-from .session.entries import Entry, entry_of
 from .values import Kind
 
 

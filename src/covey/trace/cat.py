@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from covey.trace.errors import TraceError
-from covey.trace.reading import read_rows
-from covey.trace.record import COLUMNS, EVENTS, LEVELS, SCHEMA, SERVICES, Row
-from covey.trace.segments import NAMES_SUFFIX, SEGMENT_SUFFIX
+from .errors import TraceError
+from .reading import read_rows
+from .record import COLUMNS, EVENTS, LEVELS, SCHEMA, SERVICES, Row
+from .segments import NAMES_SUFFIX, SEGMENT_SUFFIX
 
 NDJSON_SUFFIX = ".ndjson"
 

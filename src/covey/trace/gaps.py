@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from covey.trace.record import Row
+from .record import Row
 
 # A failing allocation may wait for the disk: while it is full, only one row in this much time of the rows tries again.
 RETRY_AFTER_NS: Final = 1_000_000_000

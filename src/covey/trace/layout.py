@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import msgspec
 
-from covey.trace.record import SCHEMA, Row
+from .record import SCHEMA, Row
 
 Name = str | tuple[str, ...] | tuple[int, ...] | None
 

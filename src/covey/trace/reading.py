@@ -17,12 +17,12 @@ from pathlib import Path
 
 import msgspec
 
-from covey.trace.errors import TraceError
-from covey.trace.gaps import Gap
-from covey.trace.layout import COMMITTED, FORMAT, HEADER, LOST, LOST_COUNT, MAGIC, RECORD, join_row
-from covey.trace.record import SCHEMA, Row
-from covey.trace.segments import NAMES_SUFFIX, SEGMENT_SUFFIX
-from covey.trace.side_table import SideTableReader
+from .errors import TraceError
+from .gaps import Gap
+from .layout import COMMITTED, FORMAT, HEADER, LOST, LOST_COUNT, MAGIC, RECORD, join_row
+from .record import SCHEMA, Row
+from .segments import NAMES_SUFFIX, SEGMENT_SUFFIX
+from .side_table import SideTableReader
 
 
 def read_rows(directory: Path) -> Iterator[Row]:

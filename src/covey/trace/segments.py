@@ -25,11 +25,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from covey.trace.errors import TraceError
-from covey.trace.gaps import Gaps
-from covey.trace.layout import COMMITTED, HEADER, LOST, LOST_COUNT, RECORD, names_of, pack_header, pack_row
-from covey.trace.record import SCHEMA, Row
-from covey.trace.side_table import SideTableWriter
+from .errors import TraceError
+from .gaps import Gaps
+from .layout import COMMITTED, HEADER, LOST, LOST_COUNT, RECORD, names_of, pack_header, pack_row
+from .record import SCHEMA, Row
+from .side_table import SideTableWriter
 
 NAMES_SUFFIX: Final = ".names"
 SEGMENT_SUFFIX: Final = ".segment"

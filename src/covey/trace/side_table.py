@@ -18,8 +18,8 @@ from typing import Final
 
 import msgspec
 
-from covey.trace.errors import TraceError
-from covey.trace.layout import Name
+from .errors import TraceError
+from .layout import Name
 
 TITLE: Final = b'{"covey_trace_names":1}\n'
 

@@ -12,7 +12,7 @@ from covey.drivers.simulation.world import World
 from covey.guarantees.checkers import Verdict
 from covey.ids import Ballot, Life
 from covey.protocol.effects import ClientClosed, Deliver, Effect, Installed, Stamped
-from covey.protocol.states import Reason
+from covey.protocol.evs.states import Reason
 from covey.protocol.values import Bundle, Kind, Service
 
 VIEW = Ballot(1, 0, 1)
@@ -30,7 +30,7 @@ class Watched:
         self.world.start(0, Clocks(0, 0, 0))
         self.is_there = True
         """What session 101 has said waits at the daemon."""
-        clients = self.world.nodes[0].engine.clients
+        clients = self.world.nodes[0].core.clients
         clients.has_words_of = lambda number: self.is_there  # type: ignore[method-assign]
 
     def tell(self, effect: Effect) -> None:

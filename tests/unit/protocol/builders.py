@@ -9,15 +9,15 @@ from collections.abc import Iterable
 
 from covey.config import Cluster, Settings, digest, one_site
 from covey.ids import Ballot, Instant, Life
-from covey.protocol.clock import StampClock
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Effect, Send
-from covey.protocol.kit import Kit
-from covey.protocol.membership.gathering import STATES
-from covey.protocol.states import State
+from covey.protocol.evs.clock import StampClock
+from covey.protocol.evs.codec import Codec
+from covey.protocol.evs.frames import Alive, Frame, Heard
+from covey.protocol.evs.kit import EvsKit
+from covey.protocol.evs.membership.gathering import STATES
+from covey.protocol.evs.states import State
 from covey.protocol.values import Announcement, Bundle, Count, Payload, Service, SiteDeclaration
-from covey.protocol.wire.codec import Codec
-from covey.protocol.wire.frames import Alive, Frame, Heard
 
 A, B, C, D = (Life(rank, 1) for rank in range(4))
 VIEW = Ballot(7, 0, 1)
@@ -106,11 +106,11 @@ def alive(
     )
 
 
-def kit(me: Life = A, cluster: Cluster | None = None, settings: Settings | None = None) -> Kit:
+def kit(me: Life = A, cluster: Cluster | None = None, settings: Settings | None = None) -> EvsKit:
     cluster = cluster or one_site(4)
     codec = Codec(cluster.name, digest(cluster, settings or Settings()), me)
     clock = StampClock(Instant(0, 0), ahead_max_us=60_000_000)
-    return Kit(me, cluster, settings or Settings(), codec, clock, Count(), DeadlineTable())
+    return EvsKit(me, cluster, settings or Settings(), Count(), DeadlineTable(), codec, clock)
 
 
 def codec_of(life: Life, cluster: Cluster, settings: Settings | None = None) -> Codec:

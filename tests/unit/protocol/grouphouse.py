@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from covey.ids import Ballot, Life
 from covey.protocol.effects import Deliver, Installed
+from covey.protocol.evs.states import Reason
 from covey.protocol.groups.layer import Groups, Out
 from covey.protocol.groups.step import Step
-from covey.protocol.states import Reason
 from covey.protocol.values import Bundle, Count, Kind, Place, Service, Stay
 from covey.protocol.wire.runs import Views
 from covey.protocol.wire.session import GroupChanges, GroupLeft, GroupSignal, GroupView, sender_prefix

@@ -1,4 +1,4 @@
-"""A tiny network: engines joined by hand, every datagram under way for the same short time, nothing lost unless asked.
+"""A tiny network: daemons joined by hand, every datagram under way for the same short time, nothing lost unless asked.
 
 In:   a cluster, inputs for its daemons, which datagrams to lose.  Out: each daemon's effects, and all it was given.
 """
@@ -11,13 +11,15 @@ from itertools import count
 
 from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
+from covey.protocol.boundary import Header
+from covey.protocol.building import build_daemon
+from covey.protocol.daemon import Daemon
 from covey.protocol.effects import Deliver, Effect, Installed, Send, Signal
-from covey.protocol.engine import Engine
+from covey.protocol.evs.engine import EvsEngine
+from covey.protocol.evs.states import State
 from covey.protocol.inputs import Datagram, Input, Submit
 from covey.protocol.portions import PORTIONS, Portions
-from covey.protocol.states import State
 from covey.protocol.values import Payload, Service
-from covey.protocol.wire.codec import Header
 
 DELAY_US = 100
 START_US = 1_700_000_000_000_000
@@ -34,14 +36,14 @@ def instant(now_us: int) -> Instant:
     return Instant(now_us, now_us)
 
 
-def make_engine(
+def make_daemon(
     cluster: Cluster,
     rank: int,
     settings: Settings | None = None,
     now_us: int = START_US,
     portions: Portions = PORTIONS,
-) -> Engine:
-    return Engine(cluster, Life(rank, 1), settings or Settings(), instant(now_us), seed=rank, portions=portions)
+) -> Daemon[EvsEngine]:
+    return build_daemon(cluster, Life(rank, 1), settings or Settings(), instant(now_us), seed=rank, portions=portions)
 
 
 class TinyNetwork:
@@ -49,23 +51,23 @@ class TinyNetwork:
         self.cluster = cluster
         self.now = START_US
         ranks = range(len(cluster.daemons))
-        self.engines = {rank: make_engine(cluster, rank, settings, portions=portions) for rank in ranks}
-        self.effects: dict[int, list[Effect]] = {rank: [] for rank in self.engines}
-        self.steps: dict[int, list[Step]] = {rank: [] for rank in self.engines}
+        self.daemons = {rank: make_daemon(cluster, rank, settings, portions=portions) for rank in ranks}
+        self.effects: dict[int, list[Effect]] = {rank: [] for rank in self.daemons}
+        self.steps: dict[int, list[Step]] = {rank: [] for rank in self.daemons}
         self.loses: Loses = lambda source, to, header: False
         self.checks = True
         self._under_way: list[tuple[int, int, int, bytes]] = []
         self._sequence = count()
-        for rank, engine in self.engines.items():
-            self._perform(rank, engine.start(instant(self.now)))
+        for rank, daemon in self.daemons.items():
+            self._perform(rank, daemon.start(instant(self.now)))
 
     # --- driving
 
     def give(self, rank: int, *inputs: Input) -> list[Effect]:
         self.steps[rank].append((self.now, list(inputs)))
-        effects = self.engines[rank].step(instant(self.now), list(inputs))
+        effects = self.daemons[rank].step(instant(self.now), list(inputs))
         if self.checks:
-            self.engines[rank].check(full=True)
+            self.daemons[rank].check(full=True)
         self._perform(rank, effects)
         return effects
 
@@ -78,7 +80,7 @@ class TinyNetwork:
         while (moment := self._next()) is not None and moment <= end:
             self.now = max(self.now, moment)
             for rank, datagrams in self._arrivals().items():
-                deadline = self.engines[rank].next_deadline_us()
+                deadline = self.daemons[rank].next_deadline_us()
                 if datagrams or (deadline is not None and deadline <= self.now):
                     self.give(rank, *datagrams)
         self.now = end
@@ -91,18 +93,18 @@ class TinyNetwork:
             self.run(1_000)
 
     def form_view(self) -> None:
-        self.run_until(lambda: self.in_one_view(self.engines))
+        self.run_until(lambda: self.in_one_view(self.daemons))
 
     # --- looking
 
     def in_one_view(self, ranks: Iterable[int]) -> bool:
         """Whether these daemons, and nobody else, work in one view."""
-        machines = [self.engines[rank].machine for rank in ranks]
+        machines = [self.daemons[rank].engine.machine for rank in ranks]
         together = tuple(Life(rank, 1) for rank in sorted(ranks))
         return all(m.state is State.OP and m.members == together and m.view == machines[0].view for m in machines)
 
     def all_settled(self) -> bool:
-        return all(engine.operation.is_settled() for engine in self.engines.values())
+        return all(daemon.engine.operation.is_settled() for daemon in self.daemons.values())
 
     def delivered(self, rank: int) -> list[Deliver]:
         return [effect for effect in self.effects[rank] if isinstance(effect, Deliver)]
@@ -129,19 +131,19 @@ class TinyNetwork:
         self.effects[rank] += effects
         for effect in effects:
             if isinstance(effect, Send):
-                header = self.engines[rank].kit.codec.decode(effect.data)
+                header = self.daemons[rank].engine.kit.codec.decode(effect.data)
                 for to in effect.to:
                     if not self.loses(rank, to, header):
                         heappush(self._under_way, (self.now + DELAY_US, next(self._sequence), to, effect.data))
 
     def _next(self) -> int | None:
-        moments = [at for engine in self.engines.values() if (at := engine.next_deadline_us()) is not None]
+        moments = [at for daemon in self.daemons.values() if (at := daemon.next_deadline_us()) is not None]
         if self._under_way:
             moments.append(self._under_way[0][0])
         return min(moments, default=None)
 
     def _arrivals(self) -> dict[int, list[Input]]:
-        arrived: dict[int, list[Input]] = {rank: [] for rank in self.engines}
+        arrived: dict[int, list[Input]] = {rank: [] for rank in self.daemons}
         while self._under_way and self._under_way[0][0] <= self.now:
             _, _, to, data = heappop(self._under_way)
             arrived[to].append(Datagram(data))

@@ -84,7 +84,7 @@ class Peer:
         return self.pull(1 << 30)
 
     def pull(self, room: int) -> list[FromDaemon]:
-        data = b"".join(self.network.engines[self.rank].pull(self.connection, room))
+        data = b"".join(self.network.daemons[self.rank].pull(self.connection, room))
         return [read_from_daemon(kind, body) for kind, body in self._splitter.feed(data)]
 
     def texts(self, kind: type[Notice]) -> list[str]:

@@ -6,16 +6,18 @@ Each member sends numbered chunks; what a member has of them without a gap is it
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 
 from covey.config import Settings, one_site
 from covey.ids import Life
-from covey.protocol.deadlines import Deadline, DeadlineTable
+from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Send
-from covey.protocol.growth import Growth
-from covey.protocol.links.ring import Ring, Visit
+from covey.protocol.evs.codec import Codec
+from covey.protocol.evs.deadlines import EvsDeadline
+from covey.protocol.evs.frames import Chunk, Data, Frame, Hurry, Parked, Token
+from covey.protocol.evs.growth import Growth
+from covey.protocol.evs.links.ring import Ring, Visit
 from covey.protocol.values import Count
-from covey.protocol.wire.codec import Codec
-from covey.protocol.wire.frames import Chunk, Data, Frame, Hurry, Parked, Token
 from tests.unit.protocol.builders import VIEW
 
 SMALL = Settings(
@@ -62,7 +64,7 @@ class Member:
         return self.ring.turn(Visit(self.line, {0: self.line}, last, last, packets, busy), now_us, self.deadlines)
 
     def take(self, frame: Frame, data: bytes, now_us: int) -> list[Send]:
-        """What the engine does with a frame of the ring."""
+        """What the daemon does with a frame of the ring."""
         if isinstance(frame, Data):
             self.numbers += [chunk.number for chunk in self.ring.on_data(frame, data, self.deadlines)]
         elif isinstance(frame, Token):
@@ -82,12 +84,12 @@ class Member:
         self.waiting += amount
         if self.ring.resume() is not None:
             return self.visit(now_us)
-        return [] if self.deadlines.is_set(Deadline.TOKEN_LOST) else self.ring.hurry(now_us, self.deadlines)
+        return [] if self.deadlines.is_set(EvsDeadline.TOKEN_LOST) else self.ring.hurry(now_us, self.deadlines)
 
-    def on_deadline(self, deadline: Deadline, now_us: int) -> list[Send]:
-        if deadline is Deadline.TOKEN_RESEND:
+    def on_deadline(self, deadline: Enum, now_us: int) -> list[Send]:
+        if deadline is EvsDeadline.TOKEN_RESEND:
             return self.ring.resend_token(now_us, self.deadlines)
-        assert deadline is Deadline.HURRY, f"rank {self.ring.me}: {deadline}"
+        assert deadline is EvsDeadline.HURRY, f"rank {self.ring.me}: {deadline}"
         return self.ring.hurry(now_us, self.deadlines)
 
 

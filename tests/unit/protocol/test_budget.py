@@ -26,8 +26,8 @@ def member(house: TinyNetwork, connection: int, group: str, lag_max_ms: int = 0)
 
 
 def waiting(house: TinyNetwork) -> int:
-    house.engines[0].check(full=True)
-    return house.engines[0].clients.waiting_bytes
+    house.daemons[0].check(full=True)
+    return house.daemons[0].clients.waiting_bytes
 
 
 def test_past_the_budget_the_longest_backlog_is_ended_with_reason_and_lag() -> None:
@@ -101,24 +101,24 @@ def read_all(house: TinyNetwork, connections: range) -> int:
     size = 0
     for _ in range(20):
         house.run(1_000)
-        size += sum(len(part) for one in connections for part in house.engines[0].pull(one, 1 << 30))
+        size += sum(len(part) for one in connections for part in house.daemons[0].pull(one, 1 << 30))
     return size
 
 
 def closed_by_step(house: TinyNetwork, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """From now on: how many streams each step closes. Their last words are written at once."""
-    engine, counts = house.engines[0], list[int]()
-    step = engine.step
+    daemon, counts = house.daemons[0], list[int]()
+    step = daemon.step
 
     def counted(now: Instant, inputs: list[Input]) -> list[Effect]:
         effects = step(now, inputs)
         closed = [one.connection for one in effects if isinstance(one, ClientClosed)]
         for connection in closed:
-            engine.pull(connection, 1 << 30)
+            daemon.pull(connection, 1 << 30)
         counts.append(len(closed))
         return effects
 
-    monkeypatch.setattr(engine, "step", counted)
+    monkeypatch.setattr(daemon, "step", counted)
     return counts
 
 
@@ -166,11 +166,11 @@ def test_who_was_ended_cannot_be_ended_again_however_much_waits_for_it() -> None
     for _ in range(20):
         sender.send("room", payload=bytes(2_000))
         house.run(1_000)
-    assert house.engines[0].clients._desk.slow.has_large
+    assert house.daemons[0].clients._desk.slow.has_large
     slow.say(Hello(MAGIC, VERSION, "twice", 1, "disconnect"))
     assert slow.is_closed
     assert waiting(house) > 40_000
-    assert not house.engines[0].clients._desk.slow.has_large
+    assert not house.daemons[0].clients._desk.slow.has_large
 
 
 # --- what clients have said
@@ -191,7 +191,7 @@ def talking(house: TinyNetwork, lag_max_ms: int = 0) -> tuple[Peer, Peer]:
     for _ in range(4):
         other.send("room", payload=bytes(4_500))
         house.run(1_000)
-    assert house.engines[0].clients.snapshot(house.now)["blocked"]
+    assert house.daemons[0].clients.snapshot(house.now)["blocked"]
     return talker, other
 
 
@@ -220,7 +220,7 @@ def test_nothing_is_kept_of_a_sender_that_was_ended_before_it_had_sent_anything(
         other.send("hall", payload=bytes(4_500))
         house.run(1_000)
     assert stranger.is_closed
-    assert not house.engines[0].clients._blocked._senders
+    assert not house.daemons[0].clients._blocked._senders
 
 
 @pytest.mark.parametrize("lag_max_ms", [800, 0], ids=["lag", "budget"])
@@ -229,14 +229,14 @@ def test_who_is_gone_while_a_word_waits_and_is_then_ended_is_forgotten(lag_max_m
     talker, other = talking(house, lag_max_ms)
     talker.send("room")
     house.give(0, ClientGone(2))
-    assert house.engines[0].clients.snapshot(house.now)["connection_count"] == 3
+    assert house.daemons[0].clients.snapshot(house.now)["connection_count"] == 3
     for _ in range(1 if lag_max_ms else 8):
         other.send("hall", payload=bytes(4_500))
         house.run(1_000)
     house.run(2 * SECOND_US if lag_max_ms else 1_000)
     assert talker.is_closed
     waiting(house)
-    assert house.engines[0].clients.snapshot(house.now)["connection_count"] == 2
+    assert house.daemons[0].clients.snapshot(house.now)["connection_count"] == 2
 
 
 # --- how long it may wait

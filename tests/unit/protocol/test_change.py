@@ -7,10 +7,10 @@ import pytest
 from covey.config import Settings, one_daemon_sites, one_site
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.effects import Effect, Send
+from covey.protocol.evs.frames import Announce, Data, Done, Frame, NewMemb, Resend, StateTrans, Want
+from covey.protocol.evs.states import State
 from covey.protocol.inputs import Datagram, Submit
-from covey.protocol.states import State
 from covey.protocol.values import START, Bundle, Declaration, Service, SiteDeclaration
-from covey.protocol.wire.frames import Announce, Data, Done, Frame, NewMemb, Resend, StateTrans, Want
 from tests.unit.protocol.builders import A, B, C, bundle, codec_of, frames_in, held
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 
@@ -27,9 +27,9 @@ class Attempt:
         self.network.loses = lambda source, to, header: isinstance(header.frame, Data | Announce)
         for seq in range(1, messages + 1):
             self.network.give(0, Submit(1, seq, Service.AGREED, bytes(size), groups=groups))
-        self.engine = self.network.engines[0]
-        self.view = self.engine.machine.view
-        self.ballot = Ballot(self.engine.machine.counter + 1, B.rank, B.boot)
+        self.daemon = self.network.daemons[0]
+        self.view = self.daemon.engine.machine.view
+        self.ballot = Ballot(self.daemon.engine.machine.counter + 1, B.rank, B.boot)
         self.network.loses = lambda source, to, header: True
         self.begun = self.give(NewMemb(self.ballot, members))
 
@@ -37,7 +37,7 @@ class Attempt:
         return self.network.give(0, Datagram(codec_of(sender, self.network.cluster).encode(frame)))
 
     def said(self, effects: list[Effect]) -> list[Frame]:
-        return frames_in(effects, self.engine.kit.codec)
+        return frames_in(effects, self.daemon.engine.kit.codec)
 
     def declares(self, *sites: SiteDeclaration, view: Ballot | None = None, high: int = 0) -> StateTrans:
         """What b says it holds; without sites, nothing."""
@@ -70,7 +70,7 @@ def test_who_promises_declares_what_it_holds() -> None:
 
 def test_a_view_that_ends_takes_nothing_more() -> None:
     attempt = Attempt(messages=1)
-    assert attempt.engine.operation.order.frozen
+    assert attempt.daemon.engine.operation.order.frozen
     effects = attempt.network.submit(0, 2, b"later", Service.RELIABLE)
     assert effects == []
 
@@ -91,7 +91,7 @@ def test_whoever_misses_nothing_is_done_when_all_have_declared() -> None:
     attempt = Attempt(messages=3)
     effects = attempt.give(attempt.declares())
     assert Done(attempt.ballot, reply=False) in attempt.said(effects)
-    assert attempt.engine.machine.state is State.EVS
+    assert attempt.daemon.engine.machine.state is State.EVS
 
 
 def test_the_view_is_installed_when_everyone_is_done() -> None:
@@ -113,7 +113,7 @@ def test_who_comes_from_another_view_is_not_a_co_mover() -> None:
 
 def test_the_next_view_stamps_above_everything_declared() -> None:
     attempt = Attempt()
-    high = attempt.engine.kit.clock.high + 1_000_000
+    high = attempt.daemon.engine.kit.clock.high + 1_000_000
     attempt.give(attempt.declares(high=high))
     attempt.give(Done(attempt.ballot, reply=False))
     attempt.network.submit(0, 1, b"x", Service.FIFO)
@@ -130,7 +130,7 @@ def test_a_declaration_fits_a_datagram_however_much_is_held_beyond_a_gap() -> No
     network.checks = False  # They look at every bundle after every step.
     network.give(0, *(Submit(1, seq, Service.FIFO, b"x") for seq in range(1, 8_000)))
     network.run(SECOND_US // 10)
-    log = network.engines[2].operation.order.logs[0]
+    log = network.daemons[2].engine.operation.order.logs[0]
     assert (log.gap_free, len(log.bundles) > 1_500) == (0, True)
     network.loses = lambda source, to, header: 0 in (source, to)
     network.run_until(lambda: network.in_one_view((1, 2)))
@@ -175,9 +175,9 @@ def test_when_the_last_missing_bundle_has_come_we_are_done() -> None:
 def test_a_resent_bundle_that_is_not_missing_is_dropped_and_counted(resent: Bundle) -> None:
     attempt = Attempt(messages=1)
     attempt.give(attempt.declares(held(0), held(1, gap_free=1, frontier=10), held(2)))
-    before = sum(attempt.engine.kit.count.values())
+    before = sum(attempt.daemon.kit.count.values())
     assert attempt.give(Resend(attempt.ballot, (resent,))) == []
-    assert sum(attempt.engine.kit.count.values()) == before + 1
+    assert sum(attempt.daemon.kit.count.values()) == before + 1
 
 
 def test_what_a_co_mover_asks_for_is_resent_in_datagrams_of_moderate_size() -> None:
@@ -262,17 +262,17 @@ def test_frontiers_of_an_attempt_that_we_were_done_with_are_declared_in_the_next
 
 def test_a_frame_of_another_attempt_is_dropped_and_counted() -> None:
     attempt = Attempt()
-    before = sum(attempt.engine.kit.count.values())
+    before = sum(attempt.daemon.kit.count.values())
     for ballot in (attempt.ballot._replace(counter=1), attempt.ballot._replace(proposer=2)):
         assert attempt.give(Done(ballot, reply=False)) == []
-    assert sum(attempt.engine.kit.count.values()) == before + 2
+    assert sum(attempt.daemon.kit.count.values()) == before + 2
 
 
 def test_a_frame_of_who_is_not_in_the_attempt_is_dropped_and_counted() -> None:
     attempt = Attempt()
-    before = sum(attempt.engine.kit.count.values())
+    before = sum(attempt.daemon.kit.count.values())
     assert attempt.give(Done(attempt.ballot, reply=False), sender=C) == []
-    assert sum(attempt.engine.kit.count.values()) == before + 1
+    assert sum(attempt.daemon.kit.count.values()) == before + 1
 
 
 def test_done_before_everyone_has_declared_installs_nothing() -> None:
@@ -309,15 +309,15 @@ def test_done_before_everyone_has_declared_installs_nothing() -> None:
 )
 def test_an_impossible_declaration_is_dropped_and_counted(sites: tuple[SiteDeclaration, ...]) -> None:
     attempt = Attempt()
-    before = sum(attempt.engine.kit.count.values())
+    before = sum(attempt.daemon.kit.count.values())
     assert attempt.give(attempt.declares(*sites)) == []
-    assert sum(attempt.engine.kit.count.values()) == before + 1
+    assert sum(attempt.daemon.kit.count.values()) == before + 1
 
 
 @pytest.mark.parametrize(("ahead", "asked"), [(0, True), (1, False)])
 def test_a_declaration_is_at_most_a_window_ahead(ahead: int, asked: bool) -> None:
     attempt = Attempt()
-    most = attempt.engine.operation.ahead_max + ahead
+    most = attempt.daemon.engine.operation.ahead_max + ahead
     effects = attempt.give(attempt.declares(held(0), held(1, gap_free=most), held(2)))
     assert (Want in kinds(attempt.said(effects))) == asked
 
@@ -326,7 +326,7 @@ def test_a_resent_bundle_of_nobody_is_dropped_and_counted() -> None:
     attempt = Attempt()
     attempt.give(attempt.declares(held(0), held(1, gap_free=1), held(2)))
     attempt.give(Resend(attempt.ballot, (bundle(1, site=1, origin=Life(1_000, 5)),)))
-    assert attempt.engine.kit.count["bundle dropped: impossible"] == 1
+    assert attempt.daemon.kit.count["bundle dropped: impossible"] == 1
     attempt.give(Resend(attempt.ballot, (bundle(1, site=1, origin=B),)))
     attempt.give(Done(attempt.ballot, reply=False))
     assert len(attempt.network.views(0)) == 2

@@ -174,11 +174,11 @@ def test_a_client_that_crashes_leaves_its_groups_and_no_daemon_notices() -> None
     one.read()
     other.say(JoinGroup("room"))
     other.read()
-    view = house.engines[0].machine.view
+    view = house.daemons[0].engine.machine.view
     other.give(ClientGone(1))
     words = one.read()
     assert kinds(words)[-1] == "disconnect"
-    assert house.engines[0].machine.view == view
+    assert house.daemons[0].engine.machine.view == view
 
 
 def test_goodbye_follows_what_was_sent_before() -> None:
@@ -275,7 +275,7 @@ def test_a_client_that_sends_faster_than_the_daemons_is_not_read_for_a_while() -
     house.run(SECOND_US)
     reading = [one.read for one in house.effects[0] if isinstance(one, ClientReading)]
     assert reading[-1]
-    assert house.engines[0].clients.snapshot(house.now)["sessions"][0]["reading"]  # type: ignore[index]
+    assert house.daemons[0].clients.snapshot(house.now)["sessions"][0]["reading"]  # type: ignore[index]
 
 
 def test_a_slow_receiver_is_ended_with_its_lag_and_the_others_go_on() -> None:
@@ -289,7 +289,7 @@ def test_a_slow_receiver_is_ended_with_its_lag_and_the_others_go_on() -> None:
     for _ in range(30):
         good.send("room", payload=bytes(1_000))
         good.read(1)
-    assert house.engines[0].clients.snapshot(house.now)["sessions"][0]["backlog_bytes"] < 20_000  # type: ignore[index]
+    assert house.daemons[0].clients.snapshot(house.now)["sessions"][0]["backlog_bytes"] < 20_000  # type: ignore[index]
     [word] = slow.read()
     assert isinstance(word, Ended)
     assert word.lag_bytes > 20_000
@@ -328,7 +328,7 @@ def blocking(destination: str = "room") -> tuple[TinyNetwork, Peer]:
 @pytest.mark.parametrize("destination", ["room", "slow@a"])
 def test_a_receiver_that_blocks_makes_senders_wait_and_loses_nothing(destination: str) -> None:
     house, slow = blocking(destination)
-    assert house.engines[0].kit.count["receiver made senders wait"] == 1
+    assert house.daemons[0].kit.count["receiver made senders wait"] == 1
     received = 0
     for _ in range(100):
         received += sum(isinstance(word, Arrived) for word in slow.pull(3_000))
@@ -341,7 +341,7 @@ def test_a_receiver_that_blocks_for_too_long_is_ended() -> None:
     house.run(11 * SECOND_US)
     [word] = slow.pull(1 << 30)
     assert isinstance(word, Ended)
-    assert house.engines[1].clients.snapshot(house.now)["blocked"] == []
+    assert house.daemons[1].clients.snapshot(house.now)["blocked"] == []
 
 
 def test_who_says_goodbye_during_a_change_makes_nobody_wait_in_the_next_view() -> None:
@@ -354,11 +354,11 @@ def test_who_says_goodbye_during_a_change_makes_nobody_wait_in_the_next_view() -
     for _ in range(60):
         sender.send("room", payload=bytes(500))
         house.run(2_000)
-    assert house.engines[1].clients.snapshot(house.now)["blocked"] == ["room", "slow@a"]
+    assert house.daemons[1].clients.snapshot(house.now)["blocked"] == ["room", "slow@a"]
     house.loses = lambda source, to, _: 2 in (source, to)
-    while house.engines[0].machine.active:
+    while house.daemons[0].engine.machine.active:
         house.run(1_000)
     slow.say(Bye())
     house.run_until(lambda: house.in_one_view([0, 1]))
     house.run(SECOND_US)
-    assert [house.engines[rank].clients.snapshot(house.now)["blocked"] for rank in (0, 1)] == [[], []]
+    assert [house.daemons[rank].clients.snapshot(house.now)["blocked"] for rank in (0, 1)] == [[], []]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from covey.ids import Instant
-from covey.protocol.clock import StampClock
+from covey.protocol.evs.clock import StampClock
 
 
 def make_clock(mono_us: int = 100, wall_us: int = 5_000_000) -> StampClock:

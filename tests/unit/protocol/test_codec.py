@@ -9,9 +9,8 @@ import pytest
 
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
-from covey.protocol.values import Announcement, Bundle, Declaration, Position, Service
-from covey.protocol.wire.codec import VERSION, Codec, encode_bundle, read_bundle
-from covey.protocol.wire.frames import (
+from covey.protocol.evs.codec import VERSION, Codec
+from covey.protocol.evs.frames import (
     Alive,
     Chunk,
     Data,
@@ -27,6 +26,8 @@ from covey.protocol.wire.frames import (
     Unreliable,
     WantGroups,
 )
+from covey.protocol.values import Announcement, Bundle, Declaration, Position, Service
+from covey.protocol.wire.bundles import encode_bundle, read_bundle
 from tests.unit.protocol.builders import VIEW, bundle, held
 
 VECTORS = Path(__file__).parent / "vectors"

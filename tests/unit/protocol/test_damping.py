@@ -6,10 +6,10 @@ import pytest
 
 from covey.config import Settings, one_site
 from covey.ids import Life
-from covey.protocol.deadlines import Deadline
-from covey.protocol.membership.damping import Damping
-from covey.protocol.membership.machine import Machine
-from covey.protocol.states import Reason
+from covey.protocol.evs.deadlines import EvsDeadline
+from covey.protocol.evs.membership.damping import Damping
+from covey.protocol.evs.membership.machine import Machine
+from covey.protocol.evs.states import Reason
 from covey.protocol.values import Service
 from tests.unit.protocol.builders import A, B, C
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
@@ -103,18 +103,18 @@ def in_view(count: int = 3) -> TinyNetwork:
 
 def part(network: TinyNetwork) -> Machine:
     """b is cut off until it is out of a's view, and heard again from then on."""
-    others = [rank for rank in network.engines if rank != 1]
+    others = [rank for rank in network.daemons if rank != 1]
     network.loses = lambda source, to, header: (source == 1) != (to == 1)
     network.run_until(lambda: network.in_one_view(others))
     network.loses = lambda source, to, header: False
-    return network.engines[0].machine
+    return network.daemons[0].engine.machine
 
 
 def flapped(network: TinyNetwork, times: int) -> Machine:
     for _ in range(times):
         part(network)
-        network.run_until(lambda: network.in_one_view(network.engines), 20 * SECOND_US)
-    return network.engines[0].machine
+        network.run_until(lambda: network.in_one_view(network.daemons), 20 * SECOND_US)
+    return network.daemons[0].engine.machine
 
 
 def test_who_came_and_went_is_merged_when_its_time_has_come_and_status_says_when() -> None:
@@ -137,7 +137,7 @@ def test_a_stranger_that_never_went_need_not_wait_for_one_that_did() -> None:
     network = TinyNetwork(one_site(4))
     network.loses = lambda source, to, header: 3 in (source, to)
     network.run_until(lambda: network.in_one_view((0, 1, 2)))
-    machine = network.engines[0].machine
+    machine = network.daemons[0].engine.machine
     for now in range(6):
         machine.damping.view_ended(ALL, REST, Reason.PEER_SILENT, network.now - now)
     network.loses = lambda source, to, header: 3 in (source, to) or (source == 1) != (to == 1)
@@ -151,7 +151,7 @@ def test_who_parts_again_is_given_more_time_by_everybody_it_parted_from() -> Non
     network = in_view()
     flapped(network, 3)
     network.run(SECOND_US)
-    longer = {rank: engine.machine.hearing.peers for rank, engine in network.engines.items()}
+    longer = {rank: daemon.engine.machine.hearing.peers for rank, daemon in network.daemons.items()}
     timeouts_us = [longer[rank][other].timeout_us for rank, other in ((0, 1), (2, 1), (1, 0), (1, 2))]
     assert min(timeouts_us) > SETTINGS.peer_timeout_ms * 1_000
 
@@ -166,7 +166,7 @@ def test_only_who_would_gather_speaks_of_being_held_down() -> None:
     flapped(network, 5)
     part(network)
     network.run(SECOND_US)
-    assert [network.engines[rank].machine.strangers(network.now) for rank in (1, 2)] == [[], []]
+    assert [network.daemons[rank].engine.machine.strangers(network.now) for rank in (1, 2)] == [[], []]
 
 
 def test_the_ring_of_the_next_view_waits_longer_for_its_token() -> None:
@@ -176,4 +176,4 @@ def test_the_ring_of_the_next_view_waits_longer_for_its_token() -> None:
     assert growth > 1
     network.run(SECOND_US)
     network.submit(0, 1, b"go", Service.AGREED)
-    assert network.engines[0].kit.deadlines.at(Deadline.TOKEN_LOST) == network.now + growth * LOST_US
+    assert network.daemons[0].kit.deadlines.at(EvsDeadline.TOKEN_LOST) == network.now + growth * LOST_US

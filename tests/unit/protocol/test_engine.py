@@ -8,15 +8,16 @@ import pytest
 
 from covey.config import Cluster, Settings, one_daemon_sites, one_site
 from covey.ids import Instant, Life
+from covey.protocol.daemon import Daemon
 from covey.protocol.effects import Deliver, Effect, Notice, Refused, Stamped, Stopped
-from covey.protocol.engine import Engine
+from covey.protocol.evs.codec import Codec
+from covey.protocol.evs.engine import EvsEngine
+from covey.protocol.evs.frames import Chunk, Data, Floor, Goodbye, Hurry, Token
+from covey.protocol.evs.states import State
 from covey.protocol.inputs import Datagram, Stop, Submit
-from covey.protocol.states import State
 from covey.protocol.values import Service
-from covey.protocol.wire.codec import Codec
-from covey.protocol.wire.frames import Chunk, Data, Floor, Goodbye, Hurry, Token
 from tests.unit.protocol.builders import VIEW, B, alive, codec_of, frames_in
-from tests.unit.protocol.network import SECOND_US, START_US, TinyNetwork, instant, make_engine
+from tests.unit.protocol.network import SECOND_US, START_US, TinyNetwork, instant, make_daemon
 
 RELIABLE_OR_STRONGER = [service for service in Service if service is not Service.UNRELIABLE]
 CLUSTERS = pytest.mark.parametrize("make_cluster", [one_site, one_daemon_sites], ids=["ring", "mesh"])
@@ -29,8 +30,8 @@ def together(cluster: Cluster, settings: Settings | None = None) -> TinyNetwork:
     return network
 
 
-def submit(engine: Engine, payload: bytes, service: Service = Service.AGREED) -> list[Effect]:
-    return engine.step(instant(START_US), [Submit(1, 1, service, payload)])
+def submit(daemon: Daemon[EvsEngine], payload: bytes, service: Service = Service.AGREED) -> list[Effect]:
+    return daemon.step(instant(START_US), [Submit(1, 1, service, payload)])
 
 
 def refusals(effects: list[Effect]) -> list[str]:
@@ -41,34 +42,34 @@ def refusals(effects: list[Effect]) -> list[str]:
 
 
 def test_a_message_that_is_too_large_is_refused() -> None:
-    engine = make_engine(one_site(1), 0, Settings(message_bytes_max=10))
-    assert refusals(submit(engine, bytes(11))) == ["the message is too large"]
-    assert refusals(submit(engine, bytes(10))) == []
+    daemon = make_daemon(one_site(1), 0, Settings(message_bytes_max=10))
+    assert refusals(submit(daemon, bytes(11))) == ["the message is too large"]
+    assert refusals(submit(daemon, bytes(10))) == []
 
 
 def test_a_message_beyond_the_queue_is_refused_and_names_its_session() -> None:
-    engine = make_engine(one_site(1), 0, Settings(submit_queue_bytes=10_000))
-    submit(engine, bytes(9_000))
-    effects = engine.step(instant(START_US), [Submit(5, 70, Service.FIFO, bytes(9_000))])
+    daemon = make_daemon(one_site(1), 0, Settings(submit_queue_bytes=10_000))
+    submit(daemon, bytes(9_000))
+    effects = daemon.step(instant(START_US), [Submit(5, 70, Service.FIFO, bytes(9_000))])
     assert effects == [Refused(5, 70, "the send queue is full")]
 
 
 def test_an_unreliable_message_must_fit_one_bundle() -> None:
-    engine = make_engine(one_site(1), 0, Settings(bundle_bytes=512))
-    assert refusals(submit(engine, bytes(513), Service.UNRELIABLE)) == ["an unreliable message must fit one bundle"]
+    daemon = make_daemon(one_site(1), 0, Settings(bundle_bytes=512))
+    assert refusals(submit(daemon, bytes(513), Service.UNRELIABLE)) == ["an unreliable message must fit one bundle"]
 
 
 def test_a_stopping_daemon_takes_nothing() -> None:
-    engine = make_engine(one_site(1), 0)
-    engine.step(instant(START_US), [Stop()])
-    assert refusals(submit(engine, b"x")) == ["the daemon is stopping"]
+    daemon = make_daemon(one_site(1), 0)
+    daemon.step(instant(START_US), [Stop()])
+    assert refusals(submit(daemon, b"x")) == ["the daemon is stopping"]
 
 
 def test_every_refusal_is_counted() -> None:
-    engine = make_engine(one_site(1), 0, Settings(message_bytes_max=10))
+    daemon = make_daemon(one_site(1), 0, Settings(message_bytes_max=10))
     for _ in range(3):
-        submit(engine, bytes(11))
-    assert engine.kit.count == {"submission refused: the message is too large": 3}
+        submit(daemon, bytes(11))
+    assert daemon.kit.count == {"submission refused: the message is too large": 3}
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,9 @@ def test_a_quiet_ring_sends_no_token() -> None:
     for rank in range(3):
         network.effects[rank].clear()
     network.run(SECOND_US)
-    sent = [frame for rank in range(3) for frame in frames_in(network.effects[rank], network.engines[0].kit.codec)]
+    sent = [
+        frame for rank in range(3) for frame in frames_in(network.effects[rank], network.daemons[0].engine.kit.codec)
+    ]
     assert sent
     assert not any(isinstance(frame, Token) for frame in sent)
 
@@ -261,7 +264,7 @@ def test_members_of_the_next_view_deliver_the_same_before_it(make_cluster: MakeC
 def test_a_daemon_alone_stops_at_once() -> None:
     network = together(one_site(1))
     assert network.give(0, Stop()) == [Stopped()]
-    assert network.engines[0].next_deadline_us() is None
+    assert network.daemons[0].next_deadline_us() is None
 
 
 def test_a_daemon_stops_when_its_messages_are_stable() -> None:
@@ -287,7 +290,7 @@ def test_goodbye_is_the_last_word() -> None:
     network = together(one_site(2))
     network.run(SECOND_US)
     *_, goodbye, again, stopped = network.give(0, Stop())
-    frames = frames_in([goodbye, again], network.engines[0].kit.codec)
+    frames = frames_in([goodbye, again], network.daemons[0].engine.kit.codec)
     assert all(isinstance(frame, Goodbye) for frame in frames)
     assert isinstance(stopped, Stopped)
 
@@ -302,47 +305,47 @@ def test_a_stopped_daemon_does_nothing_more() -> None:
 
 
 def test_bad_datagrams_are_counted_by_their_reason() -> None:
-    engine = make_engine(one_site(2), 0)
+    daemon = make_daemon(one_site(2), 0)
     other = Codec("elsewhere", 1, B)
-    engine.step(instant(START_US), [Datagram(b"noise"), Datagram(b""), Datagram(other.encode(Hurry(VIEW)))])
-    assert engine.kit.count == {
+    daemon.step(instant(START_US), [Datagram(b"noise"), Datagram(b""), Datagram(other.encode(Hurry(VIEW)))])
+    assert daemon.kit.count == {
         "frame rejected: not a covey datagram": 2,
         "frame rejected: another cluster": 1,
     }
 
 
 def test_an_outsider_is_named_to_the_operator_once() -> None:
-    engine = make_engine(one_site(2), 0)
+    daemon = make_daemon(one_site(2), 0)
     one = Datagram(Codec("elsewhere", 1, B).encode(Hurry(VIEW)), ("192.0.2.7", 4_801), unlisted=True)
-    effects = [effect for _ in range(3) for effect in engine.step(instant(START_US), [one])]
+    effects = [effect for _ in range(3) for effect in daemon.step(instant(START_US), [one])]
     notices = [effect.text for effect in effects if isinstance(effect, Notice)]
     assert len(notices) == 1
     assert "'elsewhere'" in notices[0]
-    (told,) = engine.snapshot(START_US)["outsiders"]
+    (told,) = daemon.snapshot(START_US)["outsiders"]
     assert (told["source"], told["reason"], told["datagrams"]) == ("192.0.2.7:4801", "another cluster", 3)
     assert told["text"] in notices[0]
 
 
 def test_who_speaks_as_one_of_ours_from_elsewhere_is_named() -> None:
     cluster = one_site(2)
-    engine = make_engine(cluster, 0)
+    daemon = make_daemon(cluster, 0)
     data = codec_of(B, cluster).encode(alive())
-    effects = engine.step(instant(START_US), [Datagram(data, ("192.0.2.7", 99), unlisted=True)])
+    effects = daemon.step(instant(START_US), [Datagram(data, ("192.0.2.7", 99), unlisted=True)])
     (notice,) = [effect.text for effect in effects if isinstance(effect, Notice)]
     assert "192.0.2.7:99" in notice
-    assert engine.outcomes_unlisted == {"accepted": 1}
+    assert daemon.datagrams.outcomes_unlisted == {"accepted": 1}
 
 
 def test_every_datagram_has_one_outcome() -> None:
     """Also a packet with two bad bundles, though both are counted; and a token, though it waits for the others."""
     network = together(one_site(2))
-    engine, codec = network.engines[0], codec_of(B, network.cluster)
-    view, floor, before = engine.machine.view, Floor(0, -1), dict(engine.outcomes)
+    daemon, codec = network.daemons[0], codec_of(B, network.cluster)
+    view, floor, before = daemon.engine.machine.view, Floor(0, -1), dict(daemon.datagrams.outcomes)
     packet = Data(view, 0, 1, tuple(Chunk(0, number, 0, 1, b"?") for number in (1, 2)))
     token = Token(view, 0, 0, floor, floor, ((0, floor),), 0, 1, 0, 0, ())
     frames = (packet, token, Hurry(view), Hurry(VIEW))
     network.give(0, *(Datagram(codec.encode(frame)) for frame in frames), Datagram(b"?"))
-    new = {what: number - before.get(what, 0) for what, number in engine.outcomes.items()}
+    new = {what: number - before.get(what, 0) for what, number in daemon.datagrams.outcomes.items()}
     assert {what: number for what, number in new.items() if number} == {
         "accepted": 1,
         "bundle dropped: malformed": 1,
@@ -350,21 +353,21 @@ def test_every_datagram_has_one_outcome() -> None:
         "frame dropped: of another view": 1,
         "frame rejected: not a covey datagram": 1,
     }
-    assert engine.kit.count["bundle dropped: malformed"] == 2
+    assert daemon.kit.count["bundle dropped: malformed"] == 2
 
 
 def test_a_daemon_that_is_not_configured_is_rejected() -> None:
     cluster = one_site(2)
-    engine = make_engine(cluster, 0)
-    engine.step(instant(START_US), [Datagram(codec_of(Life(2, 1), cluster).encode(Hurry(VIEW)))])
-    assert engine.kit.count == {"frame rejected: unknown daemon": 1}
+    daemon = make_daemon(cluster, 0)
+    daemon.step(instant(START_US), [Datagram(codec_of(Life(2, 1), cluster).encode(Hurry(VIEW)))])
+    assert daemon.kit.count == {"frame rejected: unknown daemon": 1}
 
 
 def test_our_own_frame_that_comes_back_is_dropped() -> None:
     cluster = one_site(2)
-    engine = make_engine(cluster, 0)
-    engine.step(instant(START_US), [Datagram(engine.kit.codec.encode(Hurry(VIEW)))])
-    assert engine.kit.count == {"frame dropped: our own, retransmitted": 1}
+    daemon = make_daemon(cluster, 0)
+    daemon.step(instant(START_US), [Datagram(daemon.engine.kit.codec.encode(Hurry(VIEW)))])
+    assert daemon.kit.count == {"frame dropped: our own, retransmitted": 1}
 
 
 # --- purity
@@ -372,13 +375,13 @@ def test_our_own_frame_that_comes_back_is_dropped() -> None:
 
 def drive(wall_step_us: int) -> list[Effect]:
     """A daemon alone from its start to a delivery, while its wall clock is set."""
-    engine = make_engine(one_site(1), 0)
-    effects = engine.start(instant(START_US))
+    daemon = make_daemon(one_site(1), 0)
+    effects = daemon.start(instant(START_US))
     now = START_US
-    while engine.machine.state is not State.OP:
-        now = engine.next_deadline_us() or now
-        effects += engine.step(Instant(now, now + wall_step_us), [])
-    return effects + engine.step(Instant(now, now - wall_step_us), [Submit(1, 1, Service.SAFE, b"x")])
+    while daemon.engine.machine.state is not State.OP:
+        now = daemon.next_deadline_us() or now
+        effects += daemon.step(Instant(now, now + wall_step_us), [])
+    return effects + daemon.step(Instant(now, now - wall_step_us), [Submit(1, 1, Service.SAFE, b"x")])
 
 
 def test_the_same_inputs_give_the_same_effects() -> None:
@@ -392,6 +395,6 @@ def test_a_step_of_the_wall_clock_changes_nothing(step_us: int) -> None:
 
 def test_a_snapshot_tells_a_person_how_the_daemon_is() -> None:
     network = together(one_site(2))
-    snapshot = network.engines[1].snapshot(network.now)
+    snapshot = network.daemons[1].snapshot(network.now)
     assert (snapshot["name"], snapshot["state"], snapshot["members"]) == ("b", "op", ["a", "b"])
     assert snapshot["view"] == str(network.views(1)[-1].view)

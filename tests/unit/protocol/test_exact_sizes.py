@@ -10,12 +10,13 @@ import pytest
 from covey.config import DATAGRAM_BYTES_MAX, HEADS_BYTES_MAX, Settings, lan, loopback, one_site
 from covey.errors import ConfigError
 from covey.ids import Life
-from covey.protocol.change import Change
 from covey.protocol.effects import Send
+from covey.protocol.evs.codec import CHUNK_OVERHEAD, PACKET_OVERHEAD, Codec
+from covey.protocol.evs.exchange import Change
+from covey.protocol.evs.frames import StateTrans
 from covey.protocol.inputs import ClientBytes, ClientConnected, Submit
 from covey.protocol.values import Service
-from covey.protocol.wire.codec import CHUNK_OVERHEAD, PACKET_OVERHEAD, Codec, bundle_parts
-from covey.protocol.wire.frames import StateTrans
+from covey.protocol.wire.bundles import bundle_parts
 from covey.protocol.wire.session import MAGIC, VERSION, Hello, JoinGroup, encode_word
 from tests.unit.protocol.builders import bundle
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
@@ -102,12 +103,12 @@ def on_their_own(settings: Settings, groups: Iterable[str]) -> TinyNetwork:
 
 def lose_what_is_too_long(network: TinyNetwork) -> None:
     """As the system does: what does not fit is lost, however often it is said."""
-    codec, settings = network.engines[0].kit.codec, network.engines[0].kit.settings
+    codec, settings = network.daemons[0].engine.kit.codec, network.daemons[0].kit.settings
     network.loses = lambda source, to, header: len(codec.encode(header.frame)) > settings.packet_bytes
 
 
 def declarations(network: TinyNetwork) -> list[StateTrans]:
-    decode = network.engines[0].kit.codec.decode
+    decode = network.daemons[0].engine.kit.codec.decode
     frames = [decode(one.data).frame for one in network.effects[0] if isinstance(one, Send)]
     return [frame for frame in frames if isinstance(frame, StateTrans)]
 
@@ -117,12 +118,12 @@ def test_daemons_with_any_number_of_memberships_merge_and_every_datagram_fits(co
     network = on_their_own(loopback(2), (f"{number:040}" for number in range(count)))
     lose_what_is_too_long(network)
     network.run_until(lambda: network.in_one_view((0, 1)))
-    for rank, engine in network.engines.items():
-        assert len(engine.clients.declared) == count
+    for rank, daemon in network.daemons.items():
+        assert len(daemon.clients._declared) == count
         datagrams = [effect.data for effect in network.effects[rank] if isinstance(effect, Send)]
         assert max(map(len, datagrams)) <= loopback(2).packet_bytes <= DATAGRAM_BYTES_MAX
-        engine.check(full=True)
-        assert engine.clients.groups.roster.largest(1) == {f"{0:040}": 2}
+        daemon.check(full=True)
+        assert daemon.clients.groups.roster.largest(1) == {f"{0:040}": 2}
 
 
 def merged(length: int) -> tuple[int, bool]:
@@ -131,7 +132,7 @@ def merged(length: int) -> tuple[int, bool]:
     lose_what_is_too_long(network)
     network.run_until(lambda: network.in_one_view((0, 1)), 3 * SECOND_US)
     [how] = {(frame.group_parts, bool(frame.first_part)) for frame in declarations(network)[-1:]}
-    assert network.engines[1].clients.groups.roster.largest(1) == {f"{0:0{length}}": 2}
+    assert network.daemons[1].clients.groups.roster.largest(1) == {f"{0:0{length}}": 2}
     return how
 
 

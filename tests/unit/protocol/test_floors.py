@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from covey.protocol.links.floors import NOBODY, TwoVisits, visit
-from covey.protocol.wire.frames import Floor
+from covey.protocol.evs.frames import Floor
+from covey.protocol.evs.links.floors import NOBODY, TwoVisits, visit
 
 ME, OTHER = 1, 2
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from covey.config import Settings
 from covey.ids import Ballot, Life
-from covey.protocol.membership.gathering import free_clique, to_propose
-from covey.protocol.membership.hearing import Hearing
-from covey.protocol.states import State
-from covey.protocol.wire.frames import Heard
+from covey.protocol.evs.frames import Heard
+from covey.protocol.evs.membership.gathering import free_clique, to_propose
+from covey.protocol.evs.membership.hearing import Hearing
+from covey.protocol.evs.states import State
 from tests.unit.protocol.builders import A, B, C, D, alive
 
 OLD = Ballot(5, 1, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from covey.protocol.growth import Growth
+from covey.protocol.evs.growth import Growth
 
 QUIET = 100
 

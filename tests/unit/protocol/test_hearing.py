@@ -6,9 +6,9 @@ import pytest
 
 from covey.config import Settings
 from covey.ids import Life
-from covey.protocol.membership.hearing import Hearing, News
-from covey.protocol.states import Reason
-from covey.protocol.wire.frames import Heard
+from covey.protocol.evs.frames import Heard
+from covey.protocol.evs.membership.hearing import Hearing, News
+from covey.protocol.evs.states import Reason
 from tests.unit.protocol.builders import A, B, C, alive
 
 SETTINGS = Settings()

@@ -13,11 +13,7 @@ from msgspec.structs import replace
 
 from covey.config import Cluster, one_daemon_sites, one_site
 from covey.ids import INFINITE, Ballot, Life
-from covey.protocol.inputs import Datagram
-from covey.protocol.states import State
-from covey.protocol.values import Kind, Service
-from covey.protocol.wire.codec import encode_bundle
-from covey.protocol.wire.frames import (
+from covey.protocol.evs.frames import (
     Alive,
     Announce,
     Chunk,
@@ -30,6 +26,10 @@ from covey.protocol.wire.frames import (
     Token,
     Unreliable,
 )
+from covey.protocol.evs.states import State
+from covey.protocol.inputs import Datagram
+from covey.protocol.values import Kind, Service
+from covey.protocol.wire.bundles import encode_bundle
 from tests.unit.protocol.builders import A, B, C, alive, bundle, codec_of
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 
@@ -172,7 +172,7 @@ def part_and_merge(network: TinyNetwork) -> None:
 @pytest.mark.parametrize(("make_cluster", "make_frame"), CASES)
 def test_a_daemon_goes_on_after(make_cluster: MakeCluster, make_frame: MakeFrame) -> None:
     network = quiet(make_cluster)
-    frame = make_frame(network.engines[0].machine.view)
+    frame = make_frame(network.daemons[0].engine.machine.view)
     network.give(0, Datagram(codec_of(B, network.cluster).encode(frame)))
     network.submit(0, 1, b"before", Service.AGREED)
     network.run(SECOND_US)
@@ -185,26 +185,26 @@ def test_a_daemon_goes_on_after(make_cluster: MakeCluster, make_frame: MakeFrame
 def test_a_life_that_could_not_be_sent_on_is_no_sender() -> None:
     """Whoever is heard is listed in our own ALIVEs: a number there that nobody takes would make us mute."""
     network = quiet(one_site)
-    head = codec_of(Life(2, 2**62), network.cluster).encode(working(network.engines[0].machine.view))
-    before = dict(network.engines[0].machine.hearing.peers)
+    head = codec_of(Life(2, 2**62), network.cluster).encode(working(network.daemons[0].engine.machine.view))
+    before = dict(network.daemons[0].engine.machine.hearing.peers)
     network.give(0, Datagram(head))
-    assert network.engines[0].kit.count["frame rejected: malformed frame"] == 1
-    assert network.engines[0].machine.hearing.peers == before
+    assert network.daemons[0].kit.count["frame rejected: malformed frame"] == 1
+    assert network.daemons[0].engine.machine.hearing.peers == before
 
 
 @pytest.mark.parametrize("service", [service for service in Service if service is not Service.UNRELIABLE])
 def test_an_unreliable_bundle_that_claims_a_stronger_service_is_dropped_and_counted(service: Service) -> None:
     network = quiet(one_site)
-    before = sum(network.engines[0].kit.count.values())
-    frame = unreliable(network.engines[0].machine.view, 1, service)
+    before = sum(network.daemons[0].kit.count.values())
+    frame = unreliable(network.daemons[0].engine.machine.view, 1, service)
     network.give(0, Datagram(codec_of(B, network.cluster).encode(frame)))
     assert network.delivered(0) == []
-    assert sum(network.engines[0].kit.count.values()) == before + 1
+    assert sum(network.daemons[0].kit.count.values()) == before + 1
 
 
 def test_a_jump_of_an_unreliable_stream_costs_nothing() -> None:
     network = quiet(one_site)
-    view = network.engines[0].machine.view
+    view = network.daemons[0].engine.machine.view
     for place in (1, 2**62):
         network.give(0, Datagram(codec_of(B, network.cluster).encode(unreliable(view, place))))
     assert len(network.delivered(0)) == 2
@@ -213,8 +213,8 @@ def test_a_jump_of_an_unreliable_stream_costs_nothing() -> None:
 @pytest.mark.parametrize("sender", [Life(1, 7), Life(2, 7)])
 def test_a_token_of_who_is_not_a_member_is_dropped_and_counted(sender: Life) -> None:
     network = quiet(one_site)
-    engine = network.engines[0]
-    before = sum(engine.kit.count.values())
-    effects = network.give(0, Datagram(codec_of(sender, network.cluster).encode(token(engine.machine.view))))
+    daemon = network.daemons[0]
+    before = sum(daemon.kit.count.values())
+    effects = network.give(0, Datagram(codec_of(sender, network.cluster).encode(token(daemon.engine.machine.view))))
     assert effects == []
-    assert sum(engine.kit.count.values()) == before + 1
+    assert sum(daemon.kit.count.values()) == before + 1

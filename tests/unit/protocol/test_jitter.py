@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from covey.protocol.membership.jitter import Jitter
+from covey.protocol.evs.membership.jitter import Jitter
 
 
 def draw(seed: int, count: int = 50, bound: int = 1_000) -> list[int]:

@@ -10,11 +10,11 @@ import pytest
 
 from covey.config import DATAGRAM_BYTES_MAX, Settings, lan, loopback
 from covey.errors import ConfigError
+from covey.protocol.boundary import Header
 from covey.protocol.effects import ClientReading, Send
-from covey.protocol.states import State
+from covey.protocol.evs.frames import Data, Token
+from covey.protocol.evs.states import State
 from covey.protocol.values import Service
-from covey.protocol.wire.codec import Header
-from covey.protocol.wire.frames import Data, Token
 from covey.protocol.wire.session import (
     MAGIC,
     VERSION,
@@ -106,7 +106,7 @@ def test_whatever_is_sent_fits_a_datagram() -> None:
     peer = Peer(house, rank=2)
     peer.hello()
     peer.say(*(JoinGroup(f"{number}".ljust(90, "g")) for number in range(930)))
-    house.run_until(lambda: len(house.engines[0].clients.groups.roster) == 930)
+    house.run_until(lambda: len(house.daemons[0].clients.groups.roster) == 930)
     sender = Peer(house)
     sender.hello("bob")
     arrived: list[int] = []
@@ -123,7 +123,7 @@ def test_whatever_is_sent_fits_a_datagram() -> None:
     sender.send("room")
     house.run_until(lambda: bool(arrived))
     sender.write(frames(sender, ("room",), [1] * 250))
-    house.run_until(lambda: house.engines[2].machine.state is not State.OP)
+    house.run_until(lambda: house.daemons[2].engine.machine.state is not State.OP)
     house.loses = lambda source, to, header: False
     house.form_view()
     longest = max(len(effect.data) for rank in range(3) for effect in house.effects[rank] if isinstance(effect, Send))
@@ -144,7 +144,7 @@ def test_what_a_storm_of_joins_is_told_grows_with_its_views_and_not_with_their_m
         peer.say(JoinGroup("room"))
     settled(house)
     house.run(200_000)
-    told = sum(len(part) for peer in peers for part in house.engines[0].pull(peer.connection, 1 << 30))
+    told = sum(len(part) for peer in peers for part in house.daemons[0].pull(peer.connection, 1 << 30))
     a_view, a_member = 200, 2 * len("s119@a:1.119")
     assert told <= sessions * (sessions * (a_view + a_member))
 
@@ -203,7 +203,7 @@ def test_what_waits_for_all_clients_together_is_bounded() -> None:
         for number in range(members):
             sender.write(frames(sender, (f"g{number}",), [10_000]))
         house.run(10_000)
-    waiting = sum(sum(map(len, house.engines[0].pull(peer.connection, 1 << 30))) for peer in silent)
+    waiting = sum(sum(map(len, house.daemons[0].pull(peer.connection, 1 << 30))) for peer in silent)
     assert waiting <= budget + members * 20_000
     assert any(peer.is_closed for peer in silent)
 

@@ -121,7 +121,7 @@ def test_who_reads_on_with_much_before_it_lives(reads: bool) -> None:
         house.run(SECOND_US // 5)
         if reads:
             watched.pull(9_000)
-    house.engines[0].check(full=True)
+    house.daemons[0].check(full=True)
     assert watched.is_closed is not reads
     watched.pull(1 << 30)
     house.run(3 * SECOND_US)
@@ -152,7 +152,7 @@ def test_who_is_not_read_is_not_judged_until_it_is() -> None:
 
 
 def is_read(house: TinyNetwork, name: str) -> bool:
-    told: Any = house.engines[0].clients.snapshot(house.now)
+    told: Any = house.daemons[0].clients.snapshot(house.now)
     [session] = [one for one in told["sessions"] if one["name"] == name]
     return bool(session["reading"])
 
@@ -178,5 +178,5 @@ def test_many_programs_that_die_at_once_are_all_given_up() -> None:
         hello = Hello(MAGIC, VERSION, f"p{connection}", 1, "disconnect", 0, 600, 0)
         house.give(0, ClientConnected(connection), ClientBytes(connection, encode_word(hello)))
     house.run(3 * SECOND_US)
-    assert house.engines[0].clients.snapshot(house.now)["session_count"] == 0
-    assert house.engines[0].kit.count["client ended: silent"] == 39
+    assert house.daemons[0].clients.snapshot(house.now)["session_count"] == 0
+    assert house.daemons[0].kit.count["client ended: silent"] == 39

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from covey.ids import INFINITE
-from covey.protocol.ordering.log import SiteLog
+from covey.protocol.evs.ordering.log import SiteLog
 from covey.protocol.values import Announcement
 from tests.unit.protocol.builders import bundle, held
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 import pytest
 
 from covey.config import Settings, one_site
 from covey.ids import Ballot, Life
-from covey.protocol.deadlines import Deadline
 from covey.protocol.effects import Effect, Entered, Notice
+from covey.protocol.evs.deadlines import EvsDeadline
+from covey.protocol.evs.frames import Alive, Frame, Goodbye, Heard, Join, NewMemb, Refuse
+from covey.protocol.evs.membership.machine import WARN_EVERY_US, Machine
+from covey.protocol.evs.states import Reason, State
 from covey.protocol.inputs import Datagram, PeerRefused, Stop
-from covey.protocol.membership.machine import WARN_EVERY_US, Machine
-from covey.protocol.states import Reason, State
-from covey.protocol.wire.frames import Alive, Frame, Goodbye, Heard, Join, NewMemb, Refuse
 from tests.unit.protocol.builders import A, B, C, alive, codec_of, frames_in, kit
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 
@@ -25,7 +27,7 @@ def make_machine(me: Life = A) -> Machine:
     return machine
 
 
-def entered(effects: list[Effect]) -> list[tuple[State, Reason]]:
+def entered(effects: list[Effect]) -> list[tuple[Enum, Enum]]:
     return [(effect.state, effect.reason) for effect in effects if isinstance(effect, Entered)]
 
 
@@ -42,7 +44,7 @@ def give(network: TinyNetwork, rank: int, sender: Life, frame: Frame) -> list[Ef
 
 def above(network: TinyNetwork, proposer: Life) -> Ballot:
     """An attempt above everything promised so far."""
-    counters = [engine.machine.counter for engine in network.engines.values()]
+    counters = [daemon.engine.machine.counter for daemon in network.daemons.values()]
     return Ballot(max(counters) + 1, proposer.rank, proposer.boot)
 
 
@@ -59,7 +61,7 @@ def test_a_daemon_starts_by_listening() -> None:
     effects = machine.start(0)
     assert entered(effects) == [(State.SEG, Reason.STARTED)]
     assert [type(frame) for frame in frames_in(effects, machine.kit.codec)] == [Alive]
-    assert machine.kit.deadlines.at(Deadline.SEGMENT) == SETTINGS.segment_ms * 1_000
+    assert machine.kit.deadlines.at(EvsDeadline.SEGMENT) == SETTINGS.segment_ms * 1_000
 
 
 def test_before_its_first_view_a_daemon_stands_alone() -> None:
@@ -79,7 +81,7 @@ def test_a_failed_attempt_makes_the_next_gathering_longer() -> None:
     machine, waits = make_machine(), []
     for round_us in range(0, 7_000_000, 1_000_000):
         machine.on_segment_deadline(round_us)
-        waits.append((machine.kit.deadlines.at(Deadline.GATHER) or 0) - round_us)
+        waits.append((machine.kit.deadlines.at(EvsDeadline.GATHER) or 0) - round_us)
         machine.on_gather_deadline(round_us)
         machine.lost(Reason.ATTEMPT_STUCK, "", round_us)
     gather_us = SETTINGS.gather_ms * 1_000
@@ -97,7 +99,7 @@ def test_the_same_seed_waits_the_same_time() -> None:
         machine.on_gather_deadline(0)
         machine.lost(Reason.ATTEMPT_STUCK, "", 0)
         machine.on_segment_deadline(0)
-        waits.append(machine.kit.deadlines.at(Deadline.GATHER))
+        waits.append(machine.kit.deadlines.at(EvsDeadline.GATHER))
     assert waits[0] == waits[1]
 
 
@@ -152,13 +154,13 @@ def test_a_proposal_above_the_promise_is_accepted() -> None:
     attempt = above(network, B)
     effects = give(network, 0, B, NewMemb(attempt, (A, B)))
     assert entered(effects)[0] == (State.STATETRANS, Reason.PROMISED)
-    assert network.engines[0].machine.promised == attempt
+    assert network.daemons[0].engine.machine.promised == attempt
 
 
 @pytest.mark.parametrize("below", [0, 1])
 def test_a_proposal_not_above_the_promise_is_refused_with_our_counter(below: int) -> None:
     network = in_view()
-    machine = network.engines[0].machine
+    machine = network.daemons[0].engine.machine
     promised = machine.promised
     attempt = Ballot(promised.counter - below, B.rank, B.boot)
     effects = give(network, 0, B, NewMemb(attempt, (A, B)))
@@ -178,7 +180,7 @@ def test_a_repeated_proposal_changes_nothing() -> None:
 
 def test_a_repeated_proposal_of_the_view_in_force_changes_nothing() -> None:
     network = in_view()
-    machine = network.engines[1].machine
+    machine = network.daemons[1].engine.machine
     assert give(network, 1, A, NewMemb(machine.view, machine.members)) == []
     assert machine.state is State.OP
 
@@ -190,7 +192,7 @@ def test_a_repeated_proposal_of_the_view_in_force_changes_nothing() -> None:
 )
 def test_a_proposal_that_no_proposer_would_make_to_us_is_dropped(members: tuple[Life, ...]) -> None:
     network = in_view()
-    machine = network.engines[0].machine
+    machine = network.daemons[0].engine.machine
     dropped = sum(machine.kit.count.values())
     assert give(network, 0, B, NewMemb(above(network, B), members)) == []
     assert machine.state is State.OP
@@ -200,7 +202,7 @@ def test_a_proposal_that_no_proposer_would_make_to_us_is_dropped(members: tuple[
 def test_a_refused_proposer_learns_the_counter_and_listens_again() -> None:
     network = in_view()
     give(network, 0, B, NewMemb(above(network, B), (A, B)))
-    machine = network.engines[0].machine
+    machine = network.daemons[0].engine.machine
     effects = give(network, 0, B, Refuse(machine.promised, machine.counter + 50))
     assert entered(effects) == [(State.SEG, Reason.ATTEMPT_REFUSED)]
     assert machine.counter >= machine.promised.counter + 50
@@ -209,14 +211,14 @@ def test_a_refused_proposer_learns_the_counter_and_listens_again() -> None:
 def test_a_refusal_by_who_is_not_in_the_attempt_does_not_end_it() -> None:
     network = in_view()
     give(network, 0, B, NewMemb(above(network, B), (A, B)))
-    machine = network.engines[0].machine
+    machine = network.daemons[0].engine.machine
     assert entered(give(network, 0, C, Refuse(machine.promised, machine.counter + 50))) == []
     assert machine.state is State.STATETRANS
 
 
 def test_a_refusal_of_another_attempt_is_counted_and_changes_nothing() -> None:
     network = in_view()
-    machine = network.engines[0].machine
+    machine = network.daemons[0].engine.machine
     counter = machine.counter
     assert give(network, 0, C, Refuse(Ballot(1, 0, 1), counter + 5)) == []
     assert (machine.state, machine.counter) == (State.OP, counter)
@@ -254,7 +256,7 @@ def test_a_member_that_does_not_hear_us_ends_the_view() -> None:
 def test_a_restarted_member_ends_the_view() -> None:
     network = in_view()
     assert entered(give(network, 0, Life(2, 2), alive())) == []
-    number = network.engines[0].machine.hearing.next_number(network.now)
+    number = network.daemons[0].engine.machine.hearing.next_number(network.now)
     proof = [Heard(A.rank, A.boot, number, two_way=False)]
     effects = give(network, 0, Life(2, 2), alive(2, hears=proof))
     assert (State.SEG, Reason.PEER_RESTARTED) in entered(effects)
@@ -273,12 +275,12 @@ def test_an_older_word_of_a_member_does_not_end_the_view() -> None:
     network = in_view()
     older = alive(100_000, state=State.SEG, view=Ballot(1, 1, 1))
     assert entered(give(network, 0, B, older)) == []
-    assert network.engines[0].machine.state is State.OP
+    assert network.daemons[0].engine.machine.state is State.OP
 
 
 def test_a_member_without_a_view_ends_ours() -> None:
     network = in_view()
-    machine = network.engines[0].machine
+    machine = network.daemons[0].engine.machine
     left = alive(100_000, state=State.SEG, view=machine.view, members=machine.members)
     assert (State.SEG, Reason.PEER_LEFT) in entered(give(network, 0, B, left))
 
@@ -288,7 +290,7 @@ def test_a_member_without_a_view_ends_ours() -> None:
 
 def test_after_a_goodbye_the_lowest_of_the_rest_proposes_at_once() -> None:
     network = in_view()
-    machine = network.engines[1].machine
+    machine = network.daemons[1].engine.machine
     effects = give(network, 1, A, Goodbye(machine.view, machine.promised))
     assert entered(effects)[0] == (State.STATETRANS, Reason.PROPOSED)
     proposals = [frame for frame in frames_in(effects, machine.kit.codec) if isinstance(frame, NewMemb)]
@@ -297,14 +299,14 @@ def test_after_a_goodbye_the_lowest_of_the_rest_proposes_at_once() -> None:
 
 def test_after_a_goodbye_the_others_wait_for_the_lowest() -> None:
     network = in_view()
-    machine = network.engines[2].machine
+    machine = network.daemons[2].engine.machine
     assert entered(give(network, 2, A, Goodbye(machine.view, machine.promised))) == []
     assert machine.state is State.OP
 
 
 def test_a_goodbye_of_another_life_is_ignored() -> None:
     network = in_view()
-    machine = network.engines[1].machine
+    machine = network.daemons[1].engine.machine
     assert give(network, 1, Life(0, 2), Goodbye(machine.view, machine.promised)) == []
     assert machine.state is State.OP
 
@@ -323,7 +325,7 @@ def test_a_daemon_follows_a_lower_one_that_gathers() -> None:
     machine = make_machine(B)
     effects = machine.on_join(A, join_of(A, B), 1_000)
     assert (State.REP, Reason.FOLLOW_LOWER) in entered(effects)
-    assert machine.kit.deadlines.at(Deadline.FOLLOW) == 51_000 + SLACK_US
+    assert machine.kit.deadlines.at(EvsDeadline.FOLLOW) == 51_000 + SLACK_US
 
 
 def test_a_daemon_does_not_follow_a_higher_one() -> None:
@@ -348,7 +350,7 @@ def test_the_next_word_of_the_representative_extends_the_wait() -> None:
     machine = make_machine(B)
     machine.on_join(A, join_of(A, B), 1_000)
     assert entered(machine.on_join(A, join_of(A, B, number=2), 30_000)) == []
-    assert machine.kit.deadlines.at(Deadline.FOLLOW) == 80_000 + SLACK_US
+    assert machine.kit.deadlines.at(EvsDeadline.FOLLOW) == 80_000 + SLACK_US
 
 
 def test_who_is_silent_as_a_representative_is_not_followed_again_in_this_gathering() -> None:
@@ -375,7 +377,7 @@ def test_a_join_of_an_earlier_life_is_not_followed() -> None:
 def test_a_representative_that_asks_for_endless_patience_is_given_up() -> None:
     machine = make_machine(B)
     machine.on_join(A, join_of(A, B, remaining_us=2**60), 0)
-    waited_us = machine.kit.deadlines.at(Deadline.FOLLOW)
+    waited_us = machine.kit.deadlines.at(EvsDeadline.FOLLOW)
     assert waited_us is not None
     assert waited_us <= 2 * SETTINGS.gather_growth_max * SETTINGS.gather_ms * 1_000 + SLACK_US
 
@@ -407,7 +409,7 @@ def test_the_lowest_of_two_views_proposes_their_union() -> None:
 
 def test_a_gatherer_that_still_works_yields_to_a_lower_one() -> None:
     network = apart((0,), (1, 2))
-    machine = network.engines[1].machine
+    machine = network.daemons[1].engine.machine
     machine._enter(Reason.STRANGERS, "", network.now)
     effects = machine.on_join(A, join_of(A, B, C, number=100_000), network.now)
     assert (State.OP, Reason.YIELDED) in entered(effects)
@@ -420,7 +422,7 @@ def test_a_gatherer_that_finds_nobody_goes_on_working() -> None:
     network.loses = lambda source, to, header: 3 in (source, to) or (source == 2) != (to == 2)
     network.run_until(lambda: network.in_one_view((0, 1)) and network.in_one_view((2,)))
     network.loses = lambda source, to, header: 3 in (source, to)
-    machine = network.engines[0].machine
+    machine = network.daemons[0].engine.machine
     network.run_until(lambda: machine.state is State.GATHER)
     network.loses = lambda source, to, header: {2, 3} & {source, to} != set()
     network.run(1_000)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from covey.config import Settings
-from covey.protocol.deadlines import Deadline, DeadlineTable
-from covey.protocol.links.mesh import Mesh
-from covey.protocol.wire.frames import Announce
+from covey.protocol.deadlines import DeadlineTable
+from covey.protocol.evs.deadlines import EvsDeadline
+from covey.protocol.evs.frames import Announce
+from covey.protocol.evs.links.mesh import Mesh
 from tests.unit.protocol.builders import VIEW
 
 SETTINGS = Settings(announce_interval_ms=10, announce_gap_ms=2, source_bundles_unstable=5)
@@ -63,38 +64,38 @@ def test_an_announcement_says_how_far_the_site_is() -> None:
 
 def test_news_is_announced_at_once_when_the_gap_has_passed(deadlines: DeadlineTable) -> None:
     make_mesh(1).want_announcement(50_000, deadlines)
-    assert deadlines.at(Deadline.ANNOUNCE) == 50_000
+    assert deadlines.at(EvsDeadline.ANNOUNCE) == 50_000
 
 
 def test_announcements_keep_a_gap(deadlines: DeadlineTable) -> None:
     mesh = make_mesh(1)
     mesh.announced(50_000, True, deadlines)
     mesh.want_announcement(50_500, deadlines)
-    assert deadlines.at(Deadline.ANNOUNCE) == 52_000
+    assert deadlines.at(EvsDeadline.ANNOUNCE) == 52_000
 
 
 def test_an_earlier_announcement_is_not_put_off(deadlines: DeadlineTable) -> None:
-    deadlines.set(Deadline.ANNOUNCE, 40_000)
+    deadlines.set(EvsDeadline.ANNOUNCE, 40_000)
     make_mesh(1).want_announcement(50_000, deadlines)
-    assert deadlines.at(Deadline.ANNOUNCE) == 40_000
+    assert deadlines.at(EvsDeadline.ANNOUNCE) == 40_000
 
 
 def test_a_site_alone_announces_nothing(deadlines: DeadlineTable) -> None:
     make_mesh().want_announcement(50_000, deadlines)
-    assert not deadlines.is_set(Deadline.ANNOUNCE)
+    assert not deadlines.is_set(EvsDeadline.ANNOUNCE)
 
 
 def test_announcing_goes_on_while_anything_is_unstable(deadlines: DeadlineTable) -> None:
     make_mesh(1).announced(900_000, False, deadlines)
-    assert deadlines.at(Deadline.ANNOUNCE) == 910_000
+    assert deadlines.at(EvsDeadline.ANNOUNCE) == 910_000
 
 
 def test_announcing_goes_on_for_a_while_and_then_stops(deadlines: DeadlineTable) -> None:
     mesh = make_mesh(1)
     mesh.want_announcement(1_000_000, deadlines)
-    deadlines.clear(Deadline.ANNOUNCE)
+    deadlines.clear(EvsDeadline.ANNOUNCE)
     mesh.announced(1_040_000, True, deadlines)
-    assert deadlines.at(Deadline.ANNOUNCE) == 1_050_000
-    deadlines.clear(Deadline.ANNOUNCE)
+    assert deadlines.at(EvsDeadline.ANNOUNCE) == 1_050_000
+    deadlines.clear(EvsDeadline.ANNOUNCE)
     mesh.announced(1_050_000, True, deadlines)
-    assert not deadlines.is_set(Deadline.ANNOUNCE)
+    assert not deadlines.is_set(EvsDeadline.ANNOUNCE)

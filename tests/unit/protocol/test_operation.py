@@ -9,10 +9,10 @@ from covey.config import Cluster, Settings, one_daemon_sites, one_site
 from covey.errors import ConfigError
 from covey.ids import Life
 from covey.protocol.effects import Effect, Notice, Send, Stamped
+from covey.protocol.evs.frames import Announce, Chunk, Data, Frame, Parked, Token, Unreliable
 from covey.protocol.inputs import Datagram, Submit
 from covey.protocol.values import Service
-from covey.protocol.wire.codec import encode_bundle
-from covey.protocol.wire.frames import Announce, Chunk, Data, Frame, Parked, Token, Unreliable
+from covey.protocol.wire.bundles import encode_bundle
 from tests.unit.protocol.builders import A, B, C, bundle, codec_of, frames_in
 from tests.unit.protocol.network import DELAY_US, SECOND_US, TinyNetwork
 
@@ -32,7 +32,7 @@ def give(network: TinyNetwork, rank: int, sender: Life, frame: Frame) -> list[Ef
 def message(network: TinyNetwork, sender: Life, stamp: int, service: Service, number: int = 1) -> Data:
     """A packet of a one-daemon site with one message."""
     encoding = encode_bundle(bundle(number, stamp, site=sender.rank, origin=sender, service=service))
-    return Data(network.engines[0].machine.view, 0, 0, (Chunk(sender.rank, number, 0, 1, encoding),))
+    return Data(network.daemons[0].engine.machine.view, 0, 0, (Chunk(sender.rank, number, 0, 1, encoding),))
 
 
 def stamped(effects: list[Effect]) -> list[Stamped]:
@@ -41,12 +41,14 @@ def stamped(effects: list[Effect]) -> list[Stamped]:
 
 def total(network: TinyNetwork, rank: int) -> int:
     """Everything that a daemon has counted."""
-    return sum(network.engines[rank].kit.count.values())
+    return sum(network.daemons[rank].kit.count.values())
 
 
 def packets(effects: list[Effect], network: TinyNetwork) -> list[tuple[bytes, Data]]:
     decoded = [
-        (one.data, network.engines[0].kit.codec.decode(one.data).frame) for one in effects if isinstance(one, Send)
+        (one.data, network.daemons[0].engine.kit.codec.decode(one.data).frame)
+        for one in effects
+        if isinstance(one, Send)
     ]
     return [(data, frame) for data, frame in decoded if isinstance(frame, Data)]
 
@@ -101,31 +103,33 @@ def test_a_quiet_mesh_announces_nothing() -> None:
     for rank in range(3):
         network.effects[rank].clear()
     network.run(SECOND_US)
-    sent = [frame for rank in range(3) for frame in frames_in(network.effects[rank], network.engines[0].kit.codec)]
+    sent = [
+        frame for rank in range(3) for frame in frames_in(network.effects[rank], network.daemons[0].engine.kit.codec)
+    ]
     assert not any(isinstance(frame, Announce) for frame in sent)
 
 
 def test_a_strong_message_waits_for_the_past_of_what_was_delivered_early() -> None:
     network = quiet(one_daemon_sites(3))
     network.loses = lambda source, to, header: isinstance(header.frame, Announce)
-    ahead = network.engines[0].kit.clock.high + 1_000_000
+    ahead = network.daemons[0].engine.kit.clock.high + 1_000_000
     give(network, 0, B, message(network, B, ahead, Service.RELIABLE))
     assert len(network.delivered(0)) == 1
     assert stamped(network.submit(0, 1, b"after", Service.AGREED)) == []
-    give(network, 0, C, Announce(network.engines[0].machine.view, 2, 0, ahead, 0, (), True))
+    give(network, 0, C, Announce(network.daemons[0].engine.machine.view, 2, 0, ahead, 0, (), True))
     assert [b"".join(one.payloads) for one in stamped(network.effects[0])] == [b"after"]
 
 
 def test_a_weak_message_does_not_wait_for_any_past() -> None:
     network = quiet(one_daemon_sites(3))
-    ahead = network.engines[0].kit.clock.high + 1_000_000
+    ahead = network.daemons[0].engine.kit.clock.high + 1_000_000
     give(network, 0, B, message(network, B, ahead, Service.RELIABLE))
     assert len(stamped(network.submit(0, 1, b"at once", Service.FIFO))) == 1
 
 
 def test_our_next_stamp_is_above_every_stamp_seen() -> None:
     network = quiet(one_daemon_sites(2))
-    ahead = network.engines[0].kit.clock.high + 1_000_000
+    ahead = network.daemons[0].engine.kit.clock.high + 1_000_000
     give(network, 0, B, message(network, B, ahead, Service.FIFO))
     (ours,) = stamped(network.submit(0, 1, b"x", Service.FIFO))
     assert ours.bundle.stamp > ahead
@@ -133,7 +137,7 @@ def test_our_next_stamp_is_above_every_stamp_seen() -> None:
 
 def test_a_clock_far_ahead_is_named_once() -> None:
     network = quiet(one_daemon_sites(2))
-    far = network.engines[0].kit.clock.high + 10**12
+    far = network.daemons[0].engine.kit.clock.high + 10**12
     effects = [
         effect
         for number in (1, 2)
@@ -203,15 +207,17 @@ def test_a_lost_token_ends_the_view() -> None:
 def test_data_is_taken_before_the_token_that_came_with_it() -> None:
     network = quiet(one_site(2))
     network.loses = lambda source, to, header: source == 0
-    (holder,) = [rank for rank in range(2) if network.engines[rank].operation.ring.holding]  # type: ignore[union-attr]
+    (holder,) = [rank for rank in range(2) if network.daemons[rank].engine.operation.ring.holding]  # type: ignore[union-attr]
     effects = network.submit(holder, 1, b"x", Service.AGREED)
     sends = [effect.data for effect in effects if isinstance(effect, Send)]
     other = 1 - holder
-    frames = [network.engines[0].kit.codec.decode(data).frame for data in sends]
+    frames = [network.daemons[0].engine.kit.codec.decode(data).frame for data in sends]
     assert [type(frame) for frame in frames] == [Token, Data]
     network.give(other, *(Datagram(data) for data in sends))
     passed = [
-        frame for frame in frames_in(network.effects[other], network.engines[0].kit.codec) if isinstance(frame, Token)
+        frame
+        for frame in frames_in(network.effects[other], network.daemons[0].engine.kit.codec)
+        if isinstance(frame, Token)
     ]
     assert passed[-1].requests == ()
     assert passed[-1].packet_floor.value == 1
@@ -223,8 +229,8 @@ def test_data_is_taken_before_the_token_that_came_with_it() -> None:
 def test_frames_of_the_other_kind_of_view_are_dropped_and_counted() -> None:
     ring, mesh = quiet(one_site(2)), quiet(one_daemon_sites(2))
     for network, frame in (
-        (ring, Announce(ring.engines[0].machine.view, 0, 0, 5, 5, (), True)),
-        (mesh, Parked(mesh.engines[0].machine.view, 5)),
+        (ring, Announce(ring.daemons[0].engine.machine.view, 0, 0, 5, 5, (), True)),
+        (mesh, Parked(mesh.daemons[0].engine.machine.view, 5)),
     ):
         before = total(network, 0)
         assert give(network, 0, B, frame) == []
@@ -235,7 +241,7 @@ def test_a_frame_of_another_view_is_dropped_and_counted() -> None:
     network = quiet(one_daemon_sites(2))
     before = total(network, 0)
     packet = message(network, B, 5, Service.RELIABLE)
-    give(network, 0, B, replace(packet, view=network.engines[0].machine.view._replace(counter=1)))
+    give(network, 0, B, replace(packet, view=network.daemons[0].engine.machine.view._replace(counter=1)))
     assert (network.delivered(0), total(network, 0)) == ([], before + 1)
 
 
@@ -272,7 +278,7 @@ def moments(cluster: Cluster, service: Service, unreliable: int) -> list[tuple[i
     for seq in range(unreliable):
         network.submit(0, 1 + seq, bytes(1_000), Service.UNRELIABLE)
     network.submit(0, 1, b"x", service, session=2)
-    began, seen = network.now, dict.fromkeys(network.engines, 0)
+    began, seen = network.now, dict.fromkeys(network.daemons, 0)
     while not all(seen.values()):
         network.run(DELAY_US)
         for rank in [rank for rank, at in seen.items() if not at and network.payloads(rank, service)]:
@@ -291,7 +297,7 @@ def test_a_closed_window_is_counted_and_opens_again(cluster: Cluster) -> None:
     network = quiet(cluster, Settings(ring_bundles_unstable=2, source_bundles_unstable=2))
     for seq in range(1, 31):
         network.submit(0, seq, b"x", Service.AGREED)
-    assert len(network.engines[0].operation.queue) > 20
+    assert len(network.daemons[0].engine.operation.queue) > 20
     network.run(SECOND_US)
-    assert network.engines[0].kit.count["window closed"] > 0
-    assert [len(network.payloads(rank)) for rank in network.engines] == [30, 30, 30]
+    assert network.daemons[0].kit.count["window closed"] > 0
+    assert [len(network.payloads(rank)) for rank in network.daemons] == [30, 30, 30]

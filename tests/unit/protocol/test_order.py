@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from covey.ids import INFINITE, Life
-from covey.protocol.ordering.order import Order
-from covey.protocol.ordering.recovery import Plan
+from covey.protocol.evs.ordering.order import Order
+from covey.protocol.evs.ordering.recovery import Plan
 from covey.protocol.values import START, Announcement, Bundle, Count, Delivery, Position, Service
 from tests.unit.protocol.builders import VIEW, A, B, C, bundle, fragments_of
 

@@ -8,9 +8,9 @@ from covey.config import Address, Cluster, DaemonConfig, one_site
 from covey.errors import FrameError, OutsiderError
 from covey.ids import Ballot, Life
 from covey.protocol.effects import Notice
+from covey.protocol.evs.codec import VERSION, Codec
+from covey.protocol.evs.frames import Hurry
 from covey.protocol.outsiders import FORGET_US, MINUTE_US, NOTICES_MAX, OUTSIDERS_MAX, UNLISTED, Outsiders
-from covey.protocol.wire.codec import VERSION, Codec
-from covey.protocol.wire.frames import Hurry
 
 CLUSTER = Cluster("ours", tuple(DaemonConfig(name, 0, "192.0.2.1", 4_801 + at) for at, name in enumerate("abc")))
 ELSEWHERE: Address = ("198.51.100.9", 999)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from covey.config import AROUND_BYTES, DATAGRAM_BYTES_MAX
+from covey.protocol.evs.codec import Codec
+from covey.protocol.evs.frames import Resend
 from covey.protocol.transport.queue import PASSED_OVER_MAX, SubmitQueue, Waiting, cost
 from covey.protocol.values import Bundle, Kind, Service
-from covey.protocol.wire.codec import BUNDLE_OVERHEAD, Codec, encode_bundle
-from covey.protocol.wire.frames import Resend
+from covey.protocol.wire.bundles import BUNDLE_OVERHEAD, encode_bundle
 from covey.protocol.wire.group_names import groups_bytes
 from tests.unit.protocol.builders import VIEW, B
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from covey.ids import INFINITE, Life
-from covey.protocol.ordering.recovery import Holdings, Plan, Union, make_plan, missing
+from covey.protocol.evs.ordering.recovery import Holdings, Plan, Union, make_plan, missing
 from covey.protocol.values import START, Announcement, Declaration, Position, SiteDeclaration
 from tests.unit.protocol.builders import VIEW, A, B, C, held
 

@@ -35,12 +35,12 @@ def test_a_step_does_no_more_than_its_portion_and_the_next_comes_at_once() -> No
     house = network(portions=BUSY)
     busy, _ = two(house)
     busy.write(b"".join(encode_word(JoinGroup(f"g{number}")) for number in range(50)))
-    engine = house.engines[0]
-    assert len(engine.clients.declared) <= BUSY.words
-    assert engine.kit.deadlines.at(Deadline.CLIENT_WORK) == house.now
+    daemon = house.daemons[0]
+    assert len(daemon.clients._declared) <= BUSY.words
+    assert daemon.kit.deadlines.at(Deadline.CLIENT_WORK) == house.now
     house.run(50_000)
-    assert len(engine.clients.declared) == 50
-    assert not engine.kit.deadlines.is_set(Deadline.CLIENT_WORK)
+    assert len(daemon.clients._declared) == 50
+    assert not daemon.kit.deadlines.is_set(Deadline.CLIENT_WORK)
 
 
 def test_a_busy_session_does_not_keep_others_from_their_turn() -> None:
@@ -49,7 +49,7 @@ def test_a_busy_session_does_not_keep_others_from_their_turn() -> None:
     flood = b"".join(encode_word(word) for number in range(300) for word in (JoinGroup("g"), LeaveGroup("g")))
     house.give(0, ClientBytes(1, flood), ClientBytes(2, encode_word(JoinGroup("room"))))
     assert kinds(quiet.pull(1 << 20)) == ["join"]
-    assert house.engines[0].kit.deadlines.is_set(Deadline.CLIENT_WORK)
+    assert house.daemons[0].kit.deadlines.is_set(Deadline.CLIENT_WORK)
     busy.read()
 
 
@@ -90,10 +90,10 @@ def test_somebody_who_waits_and_is_forgotten_breaks_a_rule() -> None:
     house.checks = False
     busy, _ = two(house)
     busy.write(b"".join(busy.sending("room") for _ in range(40)))
-    house.engines[0].check(full=True)
-    house.engines[0].clients._desk.unheard.clear()
+    house.daemons[0].check(full=True)
+    house.daemons[0].clients._desk.unheard.clear()
     with pytest.raises(AssertionError, match="K1"):
-        house.engines[0].check(full=True)
+        house.daemons[0].check(full=True)
 
 
 # --- the last words
@@ -110,7 +110,7 @@ def test_who_sends_and_closes_at_once_loses_nothing_that_was_read(portions: Port
     house.give(0, ClientBytes(1, data), ClientGone(1))
     assert arrived(quiet) == letters
     house.run(SECOND_US)
-    assert house.engines[0].clients.snapshot(house.now)["connection_count"] == 1
+    assert house.daemons[0].clients.snapshot(house.now)["connection_count"] == 1
     Peer(house, connection=3).hello("busy")
 
 
@@ -122,10 +122,10 @@ def test_nothing_is_lost_either_while_there_is_no_room() -> None:
     letters = [bytes([65 + number]) for number in range(26)]
     data = b"".join(busy.sending("room", payload=bytes(150) + letter) for letter in letters)
     house.give(0, ClientBytes(1, data), ClientGone(1))
-    assert house.engines[0].clients.snapshot(house.now)["connection_count"] == 2
+    assert house.daemons[0].clients.snapshot(house.now)["connection_count"] == 2
     assert arrived(quiet) == letters
     house.run(SECOND_US)
-    assert house.engines[0].clients.snapshot(house.now)["connection_count"] == 1
+    assert house.daemons[0].clients.snapshot(house.now)["connection_count"] == 1
 
 
 def test_after_goodbye_nothing_more_is_done() -> None:
@@ -196,5 +196,5 @@ def test_a_join_refused_while_it_waited_for_room_waits_no_more() -> None:
     for peer in peers:
         peer.say(JoinGroup("room"), JoinGroup("hall"))
     house.run(SECOND_US)
-    house.engines[1].check(full=True)
-    assert not house.engines[1].clients._desk.queue.has_news
+    house.daemons[1].check(full=True)
+    assert not house.daemons[1].clients._desk.queue.has_news

@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from covey.config import Settings
-from covey.protocol.deadlines import Deadline
-from covey.protocol.wire.frames import Data, Frame, Hurry, Parked, Token
+from covey.protocol.evs.deadlines import EvsDeadline
+from covey.protocol.evs.frames import Data, Frame, Hurry, Parked, Token
 from tests.unit.protocol.ringhouse import SMALL, Member, RingHouse
 
-TOKEN_DEADLINES = (Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
+TOKEN_DEADLINES = (EvsDeadline.TOKEN_RESEND, EvsDeadline.TOKEN_LOST, EvsDeadline.HURRY)
 
 
 def losing(kind: type[Frame], to: int, times: int) -> RingHouse:
@@ -161,12 +161,12 @@ def test_a_packet_of_a_later_turn_shows_that_the_token_has_arrived() -> None:
     member, _ = first_visit(waiting=0)
     view = member.ring.view
     member.ring.on_data(Data(view, 1, 1, ()), b"", member.deadlines)
-    assert member.deadlines.is_set(Deadline.TOKEN_RESEND)
+    assert member.deadlines.is_set(EvsDeadline.TOKEN_RESEND)
     member.ring.on_data(Data(view, 2, 1, ()), b"", member.deadlines)
-    assert member.deadlines.is_set(Deadline.TOKEN_RESEND), "a packet that is dropped shows nothing"
+    assert member.deadlines.is_set(EvsDeadline.TOKEN_RESEND), "a packet that is dropped shows nothing"
     member.ring.on_data(Data(view, 2, 2, ()), b"", member.deadlines)
-    assert not member.deadlines.is_set(Deadline.TOKEN_RESEND)
-    assert member.deadlines.is_set(Deadline.TOKEN_LOST)
+    assert not member.deadlines.is_set(EvsDeadline.TOKEN_RESEND)
+    assert member.deadlines.is_set(EvsDeadline.TOKEN_LOST)
 
 
 def test_after_lost_views_the_token_is_given_more_time_but_a_parked_one_is_asked_for_as_soon() -> None:
@@ -176,7 +176,7 @@ def test_after_lost_views_the_token_is_given_more_time_but_a_parked_one_is_asked
         for _ in range(losses):
             member.patience.trouble(0)
         member.take(member.ring.first_token((0,), 0), b"", 0)
-        waits.append((member.deadlines.at(Deadline.TOKEN_LOST), member.deadlines.at(Deadline.HURRY)))
+        waits.append((member.deadlines.at(EvsDeadline.TOKEN_LOST), member.deadlines.at(EvsDeadline.HURRY)))
     lost_us = SMALL.token_lost_ms * 1_000
     assert waits == [(growth * lost_us, lost_us // 3) for growth in (1, 2, 4, 8, 8)]
 
@@ -248,9 +248,9 @@ def test_who_missed_that_the_token_was_parked_asks_for_it() -> None:
 def test_a_word_of_an_older_parking_is_ignored() -> None:
     member, _ = first_visit(waiting=0)
     member.ring.on_parked(Parked(member.ring.view, 1), member.deadlines)
-    assert member.deadlines.is_set(Deadline.TOKEN_LOST)
+    assert member.deadlines.is_set(EvsDeadline.TOKEN_LOST)
     member.ring.on_parked(Parked(member.ring.view, 2), member.deadlines)
-    assert not member.deadlines.is_set(Deadline.TOKEN_LOST)
+    assert not member.deadlines.is_set(EvsDeadline.TOKEN_LOST)
 
 
 def test_what_everyone_has_is_known_after_the_ring_came_to_rest() -> None:

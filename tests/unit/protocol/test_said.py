@@ -128,4 +128,4 @@ def test_one_read_of_very_many_words_is_worked_off_a_portion_at_a_time(monkeypat
         assert done == step * PORTIONS.words
     house.run(1_000)
     assert done == 10_000
-    assert house.engines[0].clients.waiting_bytes == 0
+    assert house.daemons[0].clients.waiting_bytes == 0

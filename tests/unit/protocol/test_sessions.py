@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
-from covey.protocol.ordering.sessions import SessionOrder
+from covey.protocol.evs.ordering.sessions import SessionOrder
 from covey.protocol.values import Bundle, Delivery, Service
 from tests.unit.protocol.builders import bundle, fragments_of
 

@@ -8,9 +8,10 @@ import pytest
 from covey.config import AROUND_BYTES, DAEMONS_MAX, DATAGRAM_BYTES_MAX, Settings, lan, one_daemon_sites, one_site
 from covey.errors import ConfigError
 from covey.ids import Instant, Life
-from covey.protocol.engine import Engine
-from covey.protocol.wire.codec import BUNDLE_OVERHEAD, RESEND_OVERHEAD, Codec
-from covey.protocol.wire.sizes import check_sizes
+from covey.protocol.building import build_daemon
+from covey.protocol.evs.codec import RESEND_OVERHEAD, Codec
+from covey.protocol.evs.sizes import check_sizes
+from covey.protocol.wire.bundles import BUNDLE_OVERHEAD
 
 
 def test_the_most_daemons_fit_with_the_defaults() -> None:
@@ -24,7 +25,7 @@ def test_the_most_daemons_fit_with_the_defaults() -> None:
 def test_what_would_not_fit_is_refused_with_a_remedy(settings: dict[str, int]) -> None:
     wide = msgspec.structs.replace(lan(DAEMONS_MAX), **settings)
     with pytest.raises(ConfigError, match="have fewer daemons"):
-        Engine(one_site(DAEMONS_MAX), Life(0, 1), wide, Instant(0, 0), 1)
+        build_daemon(one_site(DAEMONS_MAX), Life(0, 1), wide, Instant(0, 0), 1)
 
 
 def test_many_sites_with_wide_windows_are_refused() -> None:

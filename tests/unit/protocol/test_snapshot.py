@@ -38,7 +38,7 @@ def listing(made: Roster, wanted: str, groups_max: int, members_max: int) -> dic
 
 
 def told(house: TinyNetwork) -> Any:
-    return house.engines[0].clients.snapshot(house.now)
+    return house.daemons[0].clients.snapshot(house.now)
 
 
 def test_groups_are_listed_with_their_members() -> None:
@@ -132,7 +132,7 @@ def test_a_daemon_tells_the_groups_of_its_whole_view() -> None:
     for peer in (here, there):
         peer.say(JoinGroup("room"))
         peer.read()
-    snapshots = [last(engine.groups_snapshot("", 10, 10)) for engine in house.engines.values()]
+    snapshots = [last(daemon.groups_snapshot("", 10, 10)) for daemon in house.daemons.values()]
     assert snapshots[0]["groups"] == snapshots[1]["groups"]
     assert snapshots[0]["groups"][0]["members"] == sorted([here.process, there.process])
     assert (snapshots[0]["view"], snapshots[0]["daemons"]) == (snapshots[1]["view"], ["a", "b"])

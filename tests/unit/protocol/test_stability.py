@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covey.protocol.ordering.stability import Stability
+from covey.protocol.evs.ordering.stability import Stability
 
 
 def test_nothing_is_safe_until_every_site_has_spoken() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covey.protocol.states import LOSSES, TRANSITIONS, Reason, State, diagram
+from covey.protocol.evs.states import LOSSES, TRANSITIONS, Reason, State, diagram
 
 WORKING = {State.OP, State.GATHER}
 ATTEMPTING = {State.STATETRANS, State.EVS}

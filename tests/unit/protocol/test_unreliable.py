@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from covey.protocol.transport.unreliable import WINDOW, UnreliableStreams
+from covey.protocol.evs.unreliable import WINDOW, UnreliableStreams
 from covey.protocol.values import Bundle, Service
 from tests.unit.protocol.builders import A, B, bundle
 

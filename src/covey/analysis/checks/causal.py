@@ -16,10 +16,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks.arrivals import first_after
 from covey.analysis.findings import broken, tested
 from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import CAUSAL, MESSAGE, PROCESS, RELIABLE, RUN, before, is_client, whole
+
+from .arrivals import first_after
 
 
 def candidates(tables: Tables) -> DataFrame:

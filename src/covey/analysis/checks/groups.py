@@ -16,7 +16,6 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks.changes import changed_by
 from covey.analysis.findings import broken, each, listed, marked, union, weighed
 from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import (
@@ -29,6 +28,8 @@ from covey.analysis.tables.columns import (
     life_number,
     ordered,
 )
+
+from .changes import changed_by
 
 
 def check(tables: Tables) -> DataFrame:

@@ -13,11 +13,12 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks.rest import memberships_at
 from covey.analysis.findings import marked, weighed
 from covey.analysis.tables.build import Tables
 from covey.analysis.tables.columns import MESSAGE, PROCESS, SAFE, STAY, is_client
 from covey.analysis.tables.traffic import ATTRIBUTES
+
+from .rest import memberships_at
 
 
 def check(tables: Tables) -> DataFrame:

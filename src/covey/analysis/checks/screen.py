@@ -52,9 +52,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.checks import links
-from covey.analysis.checks.digests import holds, run_id
 from covey.analysis.claims import NONE
 from covey.analysis.tables.columns import life_name, life_number, ordered, whole
+
+from .digests import holds, run_id
 
 OF_RUN, OF_VIEW, OF_VIEWS, OF_SITE, OF_ROWS = "run", "view", "views", "site", "rows"
 """Kinds of doubts: on all of a run; on the messages of a view; on the views of a run; on the places that daemons of one

@@ -22,9 +22,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.checks import links
-from covey.analysis.checks.digests import holds, pid, place, run_id
 from covey.analysis.claims import MESSAGES
 from covey.analysis.tables.columns import as_set, ordered, until, whole
+
+from .digests import holds, pid, place, run_id
 
 OF_DAEMONS: Final = (
     *("recover", "crash", "stop", "view", "transitional", "link_up", "link_down", "state", "calm", "gap", "end"),

@@ -16,8 +16,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.checks.digests import SERVICE_BITS
 from covey.analysis.tables.columns import RELIABLE, whole
+
+from .digests import SERVICE_BITS
 
 
 def premises(good: DataFrame, sessions: DataFrame) -> DataFrame:

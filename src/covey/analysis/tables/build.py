@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from covey.analysis.tables import cohorts, lives, owed, stays, traffic
-from covey.analysis.tables.columns import is_client
+
+from .columns import is_client
 
 Keep = Callable[[str, DataFrame], DataFrame]
 """Stores a table under a name, and gives it back as stored."""

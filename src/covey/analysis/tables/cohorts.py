@@ -13,7 +13,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.tables.columns import is_client
+from .columns import is_client
 
 COHORT = ["run", "level", "grp", "kind", "cohort"]
 

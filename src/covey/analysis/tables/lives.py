@@ -12,7 +12,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.tables.columns import CAUSAL, DELIVERED, DEPARTED, PROCESS, is_client, ordered, strength
+from .columns import CAUSAL, DELIVERED, DEPARTED, PROCESS, is_client, ordered, strength
 
 
 def lives_of(rows: DataFrame) -> DataFrame:

@@ -15,8 +15,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.tables.columns import CAUSAL, MESSAGE, PROCESS, RELIABLE, is_client, ordered
-from covey.analysis.tables.traffic import ATTRIBUTES
+from .columns import CAUSAL, MESSAGE, PROCESS, RELIABLE, is_client, ordered
+from .traffic import ATTRIBUTES
 
 OWED = ("strength", "from_outside", "to_several", "place", "origin", "sent_at")
 """What is known of a message that is owed."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from covey.analysis.tables.columns import (
+from .columns import (
     CAUSAL,
     DELIVERED,
     FIFO,

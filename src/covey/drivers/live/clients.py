@@ -23,10 +23,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from covey.protocol.daemon import Daemon
 from covey.protocol.effects import ClientClosed, ClientReading, ClientReady, Effect
-from covey.protocol.engine import Engine
 from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Input
 from covey.protocol.values import Payload
 
@@ -76,9 +76,9 @@ class Stream:
 
 
 class ClientStreams:
-    def __init__(self, epoll: select.epoll, engine: Engine, give: Callable[[Input], None]) -> None:
+    def __init__(self, epoll: select.epoll, core: Daemon[Any], give: Callable[[Input], None]) -> None:
         self._epoll = epoll
-        self._engine = engine
+        self._core = core
         self._give = give
         self._listeners: dict[int, socket.socket] = {}
         self._paths: list[Path] = []
@@ -220,7 +220,7 @@ class ClientStreams:
                 return
             except OSError as error:
                 # Out of descriptors, most likely. Who wants in waits, and we do not look again and again.
-                self._engine.kit.count.add(f"connection not accepted: {errno.errorcode.get(error.errno or 0, 'error')}")
+                self._core.kit.count.add(f"connection not accepted: {errno.errorcode.get(error.errno or 0, 'error')}")
                 self._epoll.unregister(listener.fileno())
                 self._deaf[listener.fileno()] = time.monotonic() + DEAF_S
                 return
@@ -295,7 +295,7 @@ class ClientStreams:
         return size
 
     def _pull(self, stream: Stream) -> bool:
-        stream.unsent = self._engine.pull(stream.connection, PULL_BYTES)
+        stream.unsent = self._core.pull(stream.connection, PULL_BYTES)
         return bool(stream.unsent)
 
     def _set_writing(self, stream: Stream, writing: bool) -> None:

@@ -25,8 +25,8 @@ from covey.config_file import load
 from covey.errors import ConfigError, CoveyError
 from covey.memory import keep_freed_memory
 from covey.protocol.effects import Effect, Stopped
+from covey.protocol.evs.states import State
 from covey.protocol.inputs import Stop
-from covey.protocol.states import State
 from covey.trace.daemon import process_name
 from covey.trace.segments import SegmentWriter
 
@@ -236,14 +236,14 @@ class DaemonProcess:
 
     def _answer(self, question: Question) -> Answer | InPortions:
         if question.ask == "groups":
-            return self._daemon.engine.groups_snapshot(question.group, GROUPS_TOLD_MAX, MEMBERS_TOLD_MAX)
+            return self._daemon.core.groups_snapshot(question.group, GROUPS_TOLD_MAX, MEMBERS_TOLD_MAX)
         return self._snapshot()
 
     def _snapshot(self) -> dict[str, Any]:
         """What the engine knows, and what only the process knows."""
         now_us = clock().mono_us
         endpoint, cluster = self._daemon.endpoint, self._cluster
-        snapshot = self._daemon.engine.snapshot(now_us) | self._measures.snapshot(endpoint.traffic, now_us)
+        snapshot = self._daemon.core.snapshot(now_us) | self._measures.snapshot(endpoint.traffic, now_us)
         link, members = snapshot["link"], len(snapshot["members"])
         if "token" in link:
             link["rotations_per_s"] = self._measures.rotations_per_s(snapshot["view"], link["token"], members, now_us)
@@ -259,13 +259,12 @@ class DaemonProcess:
         return snapshot
 
     def _say_status(self) -> None:
-        engine = self._daemon.engine
         snapshot = self._snapshot()
         self._say(
             Status(
                 time_ns=time.time_ns(),
                 process=self.process,
-                settled=engine.machine.state is State.OP and engine.operation.is_settled(),
+                settled=snapshot["state"] == State.OP.value and self._daemon.core.is_settled,
                 changes=self._measures.changes,
                 delivered=self._measures.delivered,
                 snapshot=snapshot,

@@ -23,8 +23,8 @@ from covey.config import Cluster
 from covey.config_file import Configuration
 from covey.ids import Instant, Life
 from covey.memory import clients_budget
+from covey.protocol.building import build_daemon
 from covey.protocol.effects import ClientReady, Effect, Send, Stopped
-from covey.protocol.engine import Engine
 from covey.protocol.inputs import Input, PeerRefused
 from covey.trace.daemon import DaemonRecorder, Sink
 
@@ -66,7 +66,7 @@ class LiveDaemon:
     ) -> None:
         cluster = configuration.cluster
         self.endpoint = Endpoint(cluster, me.rank, configuration.allow_unsealed)
-        self.engine = Engine(cluster, me, configuration.settings, clock(), seed, clients_budget())
+        self.core = build_daemon(cluster, me, configuration.settings, clock(), seed, clients_budget())
         self.recorder = DaemonRecorder(run, cluster, me, sink) if sink is not None else None
         self.load: Load | None = None
         self.running = True
@@ -86,7 +86,7 @@ class LiveDaemon:
         self._endpoints = frozenset(self.endpoint.descriptors())
         for descriptor in self._endpoints:
             self._epoll.register(descriptor, select.EPOLLIN)
-        self.clients = ClientStreams(self._epoll, self.engine, self.give)
+        self.clients = ClientStreams(self._epoll, self.core, self.give)
 
     # --- what the program around may do
 
@@ -117,7 +117,7 @@ class LiveDaemon:
         now = clock()
         self._woke_us = now.mono_us
         self.record("recover", now.wall_us * 1_000)
-        self._perform(self.engine.start(now), now)
+        self._perform(self.core.start(now), now)
         while self.running:
             self._wait()
             if self.running:
@@ -157,7 +157,7 @@ class LiveDaemon:
         """Until the next deadline; epoll rounds it up to its milliseconds. Not at all if something is left to do."""
         if self._given or self.clients.is_behind():
             return 0
-        moments = [self.engine.next_deadline_us(), self.load.next_us() if self.load else None]
+        moments = [self.core.next_deadline_us(), self.load.next_us() if self.load else None]
         moments += [self.clients.next_us(), self._upkeep_us if self._upkeep is not None else None]
         waits = [moment for moment in moments if moment is not None]
         return max(0, min(waits) - now_us) / 1_000_000 if waits else -1
@@ -177,11 +177,11 @@ class LiveDaemon:
         self._given = []
         if self.load is not None:
             inputs += self.load.due(now.mono_us)
-        self._perform(self.engine.step(now, inputs), now)
+        self._perform(self.core.step(now, inputs), now)
 
     def _is_due(self, now: Instant) -> bool:
         """Whether somebody may be declared silent in this step: then the sockets are drained first (D2)."""
-        deadline = self.engine.next_deadline_us()
+        deadline = self.core.next_deadline_us()
         return deadline is not None and deadline <= now.mono_us
 
     def _perform(self, effects: list[Effect], now: Instant) -> None:
@@ -199,7 +199,7 @@ class LiveDaemon:
         if self.clients.has_to_write():
             self.clients.write()
         self.clients.close_overdue()
-        self.engine.clients.streams_unwritten = self.clients.unwritten()
+        self.core.clients.streams_unwritten = self.clients.unwritten()
         for effect in effects:
             if isinstance(effect, Send | ClientReady):
                 continue  # What comes of it is seen by others.

@@ -161,7 +161,7 @@ class Fairness:
     def _look(self, daemon: _Daemon, node: Node) -> None:
         """Whoever has nothing at the daemon does not wait there: what it said is still on its way."""
         for number, place in daemon.places.items():
-            if place.handed and not node.engine.clients.has_words_of(number):
+            if place.handed and not node.core.clients.has_words_of(number):
                 place.since = daemon.passed
 
     def _on_reading(self, daemon: _Daemon, effect: ClientReading) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from random import Random
 
 from covey.protocol.effects import Effect, Entered, Installed
+from covey.protocol.evs.states import State
 from covey.protocol.inputs import Stop
-from covey.protocol.states import State
 from covey.protocol.values import Service
 
 from .node import Clocks, Death, Node
@@ -261,7 +261,7 @@ class Faults:
         return any(((node.rank, other) in cuts) != ((other, node.rank) in cuts) for other in self._left_out(node))
 
     def _left_out(self, node: Node) -> list[int]:
-        members = {life.rank for life in node.engine.machine.members}
+        members = {life.rank for life in node.core.engine.report(0).members}
         return [other.rank for other in self.world.living() if other.rank not in members]
 
     def _maybe_ambush(self) -> None:
@@ -284,12 +284,12 @@ class Faults:
         The daemon has said that it is done. From now on it hears nobody, or only one other, so the rest may install the
         view while it cannot: what it promised must bind it in its next attempt.
         """
-        change = node.engine.change
-        if "ambush" not in self.kinds or not self.running or self._hold or change is None or change.plan is None:
+        report = node.core.engine.report(0)
+        if "ambush" not in self.kinds or not self.running or self._hold or not report.joining:
             return
-        if not node.engine.operation.order.undelivered or self.random.random() < 0.4:
+        if not report.undelivered or self.random.random() < 0.4:
             return
-        others = [life.rank for life in change.attempt.members if life.rank != node.rank]
+        others = [life.rank for life in report.joining if life.rank != node.rank]
         self.random.shuffle(others)
         for rank in others[self.random.choice((0, 1)) :]:
             self.world.network.cut(rank, node.rank)

@@ -1,4 +1,4 @@
-"""One simulated daemon: an engine with its own clocks, an inbox, and the power to be paused or crashed."""
+"""One simulated daemon: a pure daemon with its own clocks, an inbox, and the power to be paused or crashed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from enum import Enum
 
 from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
-from covey.protocol.engine import Engine
+from covey.protocol.building import build_daemon
+from covey.protocol.daemon import Daemon
+from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.inputs import Datagram, Input
 from covey.protocol.portions import PORTIONS, Portions
 from covey.trace.daemon import DaemonRecorder
@@ -47,7 +49,7 @@ class Death(Enum):
 class Node:
     rank: int
     life: Life
-    engine: Engine
+    core: Daemon[EvsEngine]
     recorder: DaemonRecorder
     clocks: Clocks
     inbox: list[Input] = field(default_factory=list)
@@ -76,5 +78,5 @@ def make_node(
     seed: int,
     portions: Portions = PORTIONS,
 ) -> Node:
-    engine = Engine(cluster, life, settings, clocks.at(now), seed, portions=portions)
-    return Node(life.rank, life, engine, recorder, clocks)
+    core = build_daemon(cluster, life, settings, clocks.at(now), seed, portions=portions)
+    return Node(life.rank, life, core, recorder, clocks)

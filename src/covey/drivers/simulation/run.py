@@ -117,7 +117,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
         for node in world.living():
             # Whoever still has something to send is not at rest, however silent, nor is who has lost it before it was
             # stamped: without an `end` row S15 names it.
-            if not node.engine.snapshot(0)["waiting_bytes"] and not node.owed:
+            if not node.core.snapshot(0)["waiting_bytes"] and not node.owed:
                 node.recorder.event("end", world.time_ns)
         for program in programs + extras:
             program.end()
@@ -160,7 +160,7 @@ def _settle(world: World, silence_us: int) -> bool:
 
 
 def _somebody_is_held_down(world: World) -> bool:
-    return any(node.engine.machine.held_down_us(node.clocks.at(world.now).mono_us) for node in world.living())
+    return any(node.core.engine.report(node.clocks.at(world.now).mono_us).held_down_us for node in world.living())
 
 
 def _longest_silence(world: World) -> int:

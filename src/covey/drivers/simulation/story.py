@@ -32,10 +32,10 @@ import msgspec
 from covey.config import Cluster, lan, one_daemon_sites, one_site, wan
 from covey.errors import CoveyError
 from covey.guarantees.checkers import check
+from covey.protocol.evs.codec import frame_name
+from covey.protocol.evs.states import State
 from covey.protocol.inputs import Stop, Submit
-from covey.protocol.states import State
 from covey.protocol.values import Service
-from covey.protocol.wire.codec import frame_name
 from covey.trace.record import Row
 
 from .network import NetworkOptions
@@ -151,7 +151,7 @@ class Story:
 
     def do_until(self, name: str, state: str) -> None:
         wanted, deadline = State(state), self.world.now + UNTIL_MAX_US
-        while self.world.nodes[self._rank(name)].engine.machine.state is not wanted:
+        while self.world.nodes[self._rank(name)].core.engine.report(0).state != wanted.value:
             if self.world.now >= deadline:
                 raise StoryError(f"{name} never came to {state}")
             self.world.run_until(self.world.now + 100)
@@ -223,13 +223,13 @@ class Story:
     def do_show(self, *names: str) -> None:
         for name in names:
             node = self.world.nodes[self._rank(name)]
-            seen = node.engine.snapshot(node.clocks.at(self.world.now).mono_us)
+            seen = node.core.snapshot(node.clocks.at(self.world.now).mono_us)
             self._said.append(f"{name} is in {seen['state']}: {seen['reason']}; view {{{' '.join(seen['members'])}}}")
             self._said += [f"{name} cannot merge with {stranger}" for stranger in seen["strangers"]]
 
     def do_count(self, *words: str) -> None:
         name = " ".join(words).replace("-", " ")
-        counts = [node.engine.kit.count.get(name, 0) for node in self.world.nodes.values()]
+        counts = [node.core.kit.count.get(name, 0) for node in self.world.nodes.values()]
         self._said.append(f"{name}: {sum(counts)}")
 
     def do_check(self) -> None:

@@ -150,7 +150,7 @@ class Streams:
         if stream.node.paused:
             self._later(PAUSED_US, lambda: self._pull(stream))
             return
-        data = b"".join(stream.node.engine.pull(stream.connection, self._random.choice((1, 500, ROOM))))
+        data = b"".join(stream.node.core.pull(stream.connection, self._random.choice((1, 500, ROOM))))
         if not data and not stream.closing:
             return
         stream.pulling = True
@@ -177,7 +177,7 @@ class Streams:
         """A dead daemon's streams break, with what was under way; one that stops writes its last words."""
         for stream in list(self._streams.get(node.life, {}).values()):
             if orderly and stream.client.is_reading and not stream.pulling:
-                stream.client.arrived(b"".join(node.engine.pull(stream.connection, EVERYTHING)))
+                stream.client.arrived(b"".join(node.core.pull(stream.connection, EVERYTHING)))
             self._finish(stream, "the daemon is gone")
 
     def _finish(self, stream: Stream, reason: str) -> None:

@@ -25,11 +25,11 @@ from covey.protocol.effects import (
     Stamped,
     Stopped,
 )
+from covey.protocol.evs.codec import frame_name
+from covey.protocol.evs.states import State
 from covey.protocol.inputs import Datagram, Input, PeerRefused
 from covey.protocol.portions import PORTIONS
-from covey.protocol.states import State
 from covey.protocol.values import Count
-from covey.protocol.wire.codec import frame_name
 from covey.trace.daemon import DaemonRecorder, Sink
 
 from .network import Network, NetworkOptions
@@ -113,7 +113,7 @@ class World:
         node = make_node(self.cluster, self.settings, life, clocks, recorder, self.now, seed, self.portions)
         self.nodes[rank] = node
         recorder.event("recover", self.time_ns, self._steps, detail=self.repeated_by)
-        self._perform(node, node.engine.start(clocks.at(self.now)))
+        self._perform(node, node.core.start(clocks.at(self.now)))
 
     def crash(self, rank: int, why: str = "killed") -> None:
         node = self.nodes[rank]
@@ -126,7 +126,7 @@ class World:
         node.alive = False
         self.on_end(node, orderly)
         self.network.forget(node.rank)
-        for name, amount in node.engine.kit.count.items():
+        for name, amount in node.core.kit.count.items():
             self.count.add(name, amount)
         self.changed_at = self.now
 
@@ -180,10 +180,10 @@ class World:
             return
         self._steps += 1
         inputs, node.inbox = node.inbox, []
-        effects = node.engine.step(node.clocks.at(self.now), inputs)
+        effects = node.core.step(node.clocks.at(self.now), inputs)
         self._perform(node, effects)
         if self.check_invariants and node.alive:
-            node.engine.check(full=any(isinstance(effect, Entered) for effect in effects))
+            node.core.check(full=any(isinstance(effect, Entered) for effect in effects))
 
     def _perform(self, node: Node, effects: list[Effect]) -> None:
         node.recorder.effects(effects, self.time_ns, self._steps)
@@ -242,9 +242,9 @@ class World:
                 watch(node, effect)
 
     def _schedule_deadline(self, node: Node) -> None:
-        deadline = node.engine.next_deadline_us()
+        deadline = node.core.next_deadline_us()
         if deadline is not None:
-            has_more = node.engine.kit.deadlines.is_set(Deadline.CLIENT_WORK)
+            has_more = node.core.kit.deadlines.is_set(Deadline.CLIENT_WORK)
             self._wake(node, max(self.now + (STEP_US if has_more else 1), node.clocks.world_time(deadline)))
 
     # --- what the world knows
@@ -256,7 +256,7 @@ class World:
     def close(self) -> None:
         """Collect the counters of the daemons still alive."""
         for node in self.living():
-            for name, amount in node.engine.kit.count.items():
+            for name, amount in node.core.kit.count.items():
                 self.count.add(name, amount)
 
 

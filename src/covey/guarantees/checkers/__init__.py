@@ -15,9 +15,10 @@ from typing import Final
 from covey.guarantees.checkers import clients, delivery, membership, services
 from covey.guarantees.checkers.common.delivery import no_duplication, transitional_signal
 from covey.guarantees.checkers.common.services import causal, fifo, mixing
-from covey.guarantees.checkers.history import History
-from covey.guarantees.checkers.verdict import VIOLATIONS_KEPT, Verdict, Violation, summed
 from covey.trace.record import Row
+
+from .history import History
+from .verdict import VIOLATIONS_KEPT, Verdict, Violation, summed
 
 __all__ = ["CHECKERS", "DAEMON_CHECKERS", "VIOLATIONS_KEPT", "History", "Verdict", "Violation", "check", "check_levels"]
 

@@ -24,10 +24,11 @@ from covey.guarantees.checkers.common.delivery import (
     judge_sent_once,
 )
 from covey.guarantees.checkers.common.lives import RELIABLE, Message, later_lives, life_number, union
-from covey.guarantees.checkers.history import History
-from covey.guarantees.checkers.lives import Stay
-from covey.guarantees.checkers.verdict import Findings, Verdict
 from covey.trace.record import Row
+
+from .history import History
+from .lives import Stay
+from .verdict import Findings, Verdict
 
 
 def integrity(history: History) -> Verdict:

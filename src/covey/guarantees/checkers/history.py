@@ -13,8 +13,9 @@ from typing import Final
 
 from covey.guarantees.checkers.common.history import BaseHistory
 from covey.guarantees.checkers.common.lives import Message, collect_messages
-from covey.guarantees.checkers.lives import Life, Stay, Walk, split_into_lives
 from covey.trace.record import Row
+
+from .lives import Life, Stay, Walk, split_into_lives
 
 EVERYTHING: Final = -1
 """The set of all messages."""

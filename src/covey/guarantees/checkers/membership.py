@@ -28,9 +28,10 @@ from covey.guarantees.checkers.common.views import (
     listed,
     set_of,
 )
-from covey.guarantees.checkers.history import History
-from covey.guarantees.checkers.lives import Life, Stay
-from covey.guarantees.checkers.verdict import Findings, Verdict
+
+from .history import History
+from .lives import Life, Stay
+from .verdict import Findings, Verdict
 
 
 def initial_view(history: History) -> Verdict:

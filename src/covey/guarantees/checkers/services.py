@@ -23,10 +23,11 @@ from covey.guarantees.checkers.common.services import (
     report_hole,
     safe_promises,
 )
-from covey.guarantees.checkers.delivery import judge_self_delivery
-from covey.guarantees.checkers.history import History
-from covey.guarantees.checkers.lives import Delivery
-from covey.guarantees.checkers.verdict import Findings, Verdict
+
+from .delivery import judge_self_delivery
+from .history import History
+from .lives import Delivery
+from .verdict import Findings, Verdict
 
 
 def unreliable(history: History) -> Verdict:

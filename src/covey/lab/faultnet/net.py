@@ -19,8 +19,8 @@ from typing import Any, Final, Self
 from msgspec.structs import replace
 
 from covey.errors import ConfigError
+from covey.lab.faultnet import namespace
 
-from . import namespace
 from .client import RouterProcess
 from .messages import HOSTS_MAX, Ask, Done, Pair, Report, SetPaths, Start
 from .path import Counters, FaultNetError, Path

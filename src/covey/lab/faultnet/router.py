@@ -29,7 +29,8 @@ from itertools import count
 from random import Random
 from typing import Final
 
-from . import namespace
+from covey.lab.faultnet import namespace
+
 from .lane import SECOND_NS, Lane
 from .messages import REQUEST, Adopt, Ask, Done, Ready, Reply, Report, Request, SetPaths, Start, hear, say
 

@@ -21,7 +21,7 @@ from collections import deque
 from covey.config import part_bytes
 from covey.ids import Life
 from covey.protocol.values import Bundle, Kind, Payload, Service
-from covey.protocol.wire.codec import BUNDLE_OVERHEAD
+from covey.protocol.wire.bundles import BUNDLE_OVERHEAD
 from covey.protocol.wire.group_names import pack_groups
 
 PRIORITIES = 3

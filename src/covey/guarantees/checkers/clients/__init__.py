@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Final
 
 from covey.guarantees.checkers.clients import changes, delivery, groups, order, rest, services, views
-from covey.guarantees.checkers.clients.history import ClientHistory
 from covey.guarantees.checkers.common.delivery import no_duplication, transitional_signal
 from covey.guarantees.checkers.common.services import causal, fifo, mixing
 from covey.guarantees.checkers.verdict import Verdict
+
+from .history import ClientHistory
 
 __all__ = ["CHECKERS", "ClientHistory"]
 

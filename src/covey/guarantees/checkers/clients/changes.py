@@ -17,8 +17,12 @@ from collections import defaultdict
 from math import inf
 from typing import Final
 
-from covey.guarantees.checkers.clients.history import ClientHistory
-from covey.guarantees.checkers.clients.lives import (
+from covey.guarantees.checkers.common.lives import CAUSAL
+from covey.guarantees.checkers.common.views import judge_agreement, listed
+from covey.guarantees.checkers.verdict import Findings, Verdict
+
+from .history import ClientHistory
+from .lives import (
     REQUESTED,
     ClientLife,
     GroupStay,
@@ -28,9 +32,6 @@ from covey.guarantees.checkers.clients.lives import (
     place_of,
     was_refused,
 )
-from covey.guarantees.checkers.common.lives import CAUSAL
-from covey.guarantees.checkers.common.views import judge_agreement, listed
-from covey.guarantees.checkers.verdict import Findings, Verdict
 
 LIGHT_CAUSES: Final = ("join", "leave", "disconnect")
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from covey.guarantees.checkers.clients.lives import Place, place_of
 from covey.guarantees.checkers.history import History
 from covey.guarantees.checkers.lives import Stay
+
+from .lives import Place, place_of
 
 
 class Daemons:

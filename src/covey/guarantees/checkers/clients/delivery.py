@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from covey.guarantees.checkers.clients.history import ClientHistory
-from covey.guarantees.checkers.clients.lives import DELIVERED, ClientMessage, GroupStay
 from covey.guarantees.checkers.common.delivery import (
     judge_comovers,
     judge_contents,
@@ -35,6 +33,9 @@ from covey.guarantees.checkers.common.lives import (
 )
 from covey.guarantees.checkers.verdict import Findings, Verdict
 from covey.trace.record import Row
+
+from .history import ClientHistory
+from .lives import DELIVERED, ClientMessage, GroupStay
 
 
 def integrity(history: ClientHistory) -> Verdict:

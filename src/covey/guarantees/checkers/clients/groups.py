@@ -18,14 +18,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from covey.guarantees.checkers.clients.changes import changed_by
-from covey.guarantees.checkers.clients.delivery import judge_same_views, judge_spans, later_sessions
-from covey.guarantees.checkers.clients.history import ClientHistory
-from covey.guarantees.checkers.clients.lives import ClientLife, GroupStay, Place, place_of
 from covey.guarantees.checkers.common.lives import CAUSAL, life_number
 from covey.guarantees.checkers.common.views import listed
 from covey.guarantees.checkers.lives import Stay
 from covey.guarantees.checkers.verdict import Findings, Verdict
+
+from .changes import changed_by
+from .delivery import judge_same_views, judge_spans, later_sessions
+from .history import ClientHistory
+from .lives import ClientLife, GroupStay, Place, place_of
 
 
 def same_view(history: ClientHistory) -> Verdict:

@@ -12,8 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from covey.guarantees.checkers.clients.daemons import Daemons
-from covey.guarantees.checkers.clients.lives import (
+from covey.guarantees.checkers.common.history import BaseHistory
+from covey.guarantees.checkers.common.lives import union
+from covey.guarantees.checkers.common.sets import union_by
+from covey.guarantees.checkers.history import History
+from covey.trace.record import Row
+
+from .daemons import Daemons
+from .lives import (
     ClientLife,
     ClientMessage,
     GroupStay,
@@ -21,13 +27,8 @@ from covey.guarantees.checkers.clients.lives import (
     collect_messages,
     split_into_lives,
 )
-from covey.guarantees.checkers.clients.owed import owed_to
-from covey.guarantees.checkers.clients.walk import Walk
-from covey.guarantees.checkers.common.history import BaseHistory
-from covey.guarantees.checkers.common.lives import union
-from covey.guarantees.checkers.common.sets import union_by
-from covey.guarantees.checkers.history import History
-from covey.trace.record import Row
+from .owed import owed_to
+from .walk import Walk
 
 
 class ClientHistory(BaseHistory[ClientMessage, GroupStay, ClientLife]):

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from covey.guarantees.checkers.clients.history import ClientHistory
-from covey.guarantees.checkers.clients.lives import DELIVERED, ClientLife, is_early
 from covey.guarantees.checkers.common.lives import CAUSAL, RELIABLE, key_of
 from covey.guarantees.checkers.common.services import Completeness, judge_distinct_keys, report_hole
 from covey.guarantees.checkers.verdict import Findings, Verdict
 from covey.trace.record import Row
+
+from .history import ClientHistory
+from .lives import DELIVERED, ClientLife, is_early
 
 
 def agreed(history: ClientHistory) -> Verdict:

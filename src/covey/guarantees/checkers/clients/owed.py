@@ -16,10 +16,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 
-from covey.guarantees.checkers.clients.daemons import Daemons
-from covey.guarantees.checkers.clients.lives import ClientLife, ClientMessage, GroupStay, Membership, Place
 from covey.guarantees.checkers.common.lives import CAUSAL, RELIABLE, OrderKey
 from covey.guarantees.checkers.common.sets import MessageSets
+
+from .daemons import Daemons
+from .lives import ClientLife, ClientMessage, GroupStay, Membership, Place
 
 
 def owed_to(lives: dict[str, ClientLife], sets: MessageSets[ClientMessage], daemons: Daemons) -> dict[Membership, int]:

@@ -10,11 +10,12 @@ Not here:  what is delivered in which view (delivery.py).
 
 from __future__ import annotations
 
-from covey.guarantees.checkers.clients.delivery import judge_span
-from covey.guarantees.checkers.clients.history import ClientHistory
-from covey.guarantees.checkers.clients.lives import GroupStay, Membership
 from covey.guarantees.checkers.common.lives import RELIABLE, union
 from covey.guarantees.checkers.verdict import Findings, Verdict
+
+from .delivery import judge_span
+from .history import ClientHistory
+from .lives import GroupStay, Membership
 
 
 def self_delivery(history: ClientHistory) -> Verdict:

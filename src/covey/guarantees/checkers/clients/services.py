@@ -13,14 +13,15 @@ Not here:  fifo, causal, mixing (common/services.py), agreed (order.py), what th
 
 from __future__ import annotations
 
-from covey.guarantees.checkers.clients.delivery import judge_same_views, judge_spans
-from covey.guarantees.checkers.clients.history import ClientHistory
-from covey.guarantees.checkers.clients.order import judge_completeness, judge_places
-from covey.guarantees.checkers.clients.rest import judge_handed_out, judge_resting, judge_self_delivery
 from covey.guarantees.checkers.common.delivery import judge_comovers, judge_duplicates
 from covey.guarantees.checkers.common.lives import CAUSAL, FIFO, RELIABLE, SAFE, UNRELIABLE
 from covey.guarantees.checkers.common.services import judge_promise, safe_promises
 from covey.guarantees.checkers.verdict import Findings, Verdict
+
+from .delivery import judge_same_views, judge_spans
+from .history import ClientHistory
+from .order import judge_completeness, judge_places
+from .rest import judge_handed_out, judge_resting, judge_self_delivery
 
 
 def unreliable(history: ClientHistory) -> Verdict:

@@ -20,8 +20,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
-from covey.guarantees.checkers.clients.history import ClientHistory
-from covey.guarantees.checkers.clients.lives import DELIVERED, DEPARTED, ClientLife, GroupStay
 from covey.guarantees.checkers.common.views import (
     comers,
     judge_agreement,
@@ -35,6 +33,9 @@ from covey.guarantees.checkers.common.views import (
 )
 from covey.guarantees.checkers.verdict import Findings, Verdict
 from covey.trace.record import Row
+
+from .history import ClientHistory
+from .lives import DELIVERED, DEPARTED, ClientLife, GroupStay
 
 
 def initial_view(history: ClientHistory) -> Verdict:

@@ -7,7 +7,10 @@ Not here:  what these things are (lives.py), whether the rows make sense (views.
 
 from __future__ import annotations
 
-from covey.guarantees.checkers.clients.lives import (
+from covey.guarantees.checkers.common.lives import name_of
+from covey.trace.record import Row
+
+from .lives import (
     DELIVERED,
     DEPARTED,
     ClientDelivery,
@@ -18,8 +21,6 @@ from covey.guarantees.checkers.clients.lives import (
     place_of,
     was_refused,
 )
-from covey.guarantees.checkers.common.lives import name_of
-from covey.trace.record import Row
 
 
 class Walk:

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from covey.guarantees.checkers.common.lives import RELIABLE, AnyLife, Message
+from .lives import RELIABLE, AnyLife, Message
 
 
 @dataclass(slots=True)

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import attrgetter
 
-from covey.guarantees.checkers.common.history import AnyHistory
-from covey.guarantees.checkers.common.lives import CAUSAL, RELIABLE, AnyDelivery, AnyStay, Message
 from covey.guarantees.checkers.verdict import Findings, Verdict
 from covey.trace.record import Row
+
+from .history import AnyHistory
+from .lives import CAUSAL, RELIABLE, AnyDelivery, AnyStay, Message
 
 
 def no_duplication(history: AnyHistory) -> Verdict:

@@ -18,8 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from covey.guarantees.checkers.common.causality import Causality, causality_of
-from covey.guarantees.checkers.common.lives import (
+from covey.trace.record import Row
+
+from .causality import Causality, causality_of
+from .lives import (
     AnyLife,
     AnyStay,
     Message,
@@ -27,8 +29,7 @@ from covey.guarantees.checkers.common.lives import (
     assign_bits,
     union,
 )
-from covey.guarantees.checkers.common.sets import MessageSets, union_by
-from covey.trace.record import Row
+from .sets import MessageSets, union_by
 
 Stay_co = TypeVar("Stay_co", bound=AnyStay, covariant=True)
 Life_co = TypeVar("Life_co", bound=AnyLife, covariant=True)

@@ -17,8 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from covey.guarantees.checkers.common.history import AnyHistory, Stay_co
-from covey.guarantees.checkers.common.lives import (
+from covey.guarantees.checkers.verdict import Findings, Verdict
+
+from .history import AnyHistory, Stay_co
+from .lives import (
     CAUSAL,
     FIFO,
     RELIABLE,
@@ -27,7 +29,6 @@ from covey.guarantees.checkers.common.lives import (
     AnyStay,
     union,
 )
-from covey.guarantees.checkers.verdict import Findings, Verdict
 
 
 def fifo(history: AnyHistory) -> Verdict:

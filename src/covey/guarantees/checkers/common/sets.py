@@ -13,8 +13,9 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Generic, TypeVar
 
-from covey.guarantees.checkers.common.lives import CAUSAL, RELIABLE, Message_co
 from covey.trace.record import SERVICES
+
+from .lives import CAUSAL, RELIABLE, Message_co
 
 Name = TypeVar("Name", bound=Hashable)
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from covey.guarantees.checkers.common.history import AnyHistory, Stay_co
-from covey.guarantees.checkers.common.lives import AnyStay
 from covey.guarantees.checkers.verdict import Findings
+
+from .history import AnyHistory, Stay_co
+from .lives import AnyStay
 
 
 def judge_self_inclusion(findings: Findings, history: AnyHistory, came_to: str) -> None:

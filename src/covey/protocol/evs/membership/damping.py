@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from covey.config import Settings
 from covey.ids import Life
-from covey.protocol.growth import Growth
-from covey.protocol.states import Reason
+from covey.protocol.evs.growth import Growth
+from covey.protocol.evs.states import Reason
 
 _IN_ORDER = (Reason.STARTED, Reason.PEER_GOODBYE, Reason.PEER_RESTARTED, Reason.PEER_REFUSED)
 """Who is gone is gone: no patience would have kept the view."""

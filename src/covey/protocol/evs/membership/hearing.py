@@ -21,8 +21,8 @@ from enum import Enum
 
 from covey.config import Settings
 from covey.ids import Life
-from covey.protocol.states import Reason
-from covey.protocol.wire.frames import Alive, Heard
+from covey.protocol.evs.frames import Alive, Heard
+from covey.protocol.evs.states import Reason
 
 _NEVER = -(1 << 60)
 

@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from covey.ids import Ballot, Life
-from covey.protocol.deadlines import WORKING, Deadline
 from covey.protocol.effects import Effect, Entered, Notice, Send
-from covey.protocol.kit import Kit
-from covey.protocol.states import TRANSITIONS, Reason, State
-from covey.protocol.wire.frames import Alive, Frame, Join, NewMemb, Refuse
+from covey.protocol.evs.deadlines import WORKING, EvsDeadline
+from covey.protocol.evs.frames import Alive, Frame, Join, NewMemb, Refuse
+from covey.protocol.evs.kit import EvsKit
+from covey.protocol.evs.states import TRANSITIONS, Reason, State
 
 from .damping import Damping
 from .gathering import STATES, free_clique, to_propose
@@ -41,13 +41,13 @@ WARN_EVERY_US = 60_000_000
 FAR_AHEAD = "its clock is far ahead of ours; set the wrong one right, and restart its daemon"
 
 
-WAITS: Final[Mapping[State, Deadline]] = {
-    State.OP: Deadline.ALIVE,
-    State.SEG: Deadline.SEGMENT,
-    State.REP: Deadline.FOLLOW,
-    State.GATHER: Deadline.GATHER,
-    State.STATETRANS: Deadline.ATTEMPT,
-    State.EVS: Deadline.ATTEMPT,
+WAITS: Final[Mapping[State, EvsDeadline]] = {
+    State.OP: EvsDeadline.ALIVE,
+    State.SEG: EvsDeadline.SEGMENT,
+    State.REP: EvsDeadline.FOLLOW,
+    State.GATHER: EvsDeadline.GATHER,
+    State.STATETRANS: EvsDeadline.ATTEMPT,
+    State.EVS: EvsDeadline.ATTEMPT,
 }
 """What ends each state if nothing else does."""
 
@@ -60,7 +60,7 @@ class Attempt(NamedTuple):
 
 
 class Machine:
-    def __init__(self, kit: Kit, counter: int, seed: int) -> None:
+    def __init__(self, kit: EvsKit, counter: int, seed: int) -> None:
         self.kit = kit
         self.hearing = Hearing(kit.me, kit.settings)
         self.damping = Damping(kit.settings)
@@ -141,35 +141,35 @@ class Machine:
         self.active = True
         self._leader, self._excluded = -1, ()
         self.kit.deadlines.clear(
-            Deadline.SEGMENT, Deadline.GATHER, Deadline.FOLLOW, Deadline.ATTEMPT, Deadline.EXCHANGE
+            EvsDeadline.SEGMENT, EvsDeadline.GATHER, EvsDeadline.FOLLOW, EvsDeadline.ATTEMPT, EvsDeadline.EXCHANGE
         )
         return self._say_alive(now_us)
 
     def _arrive_seg(self, now_us: int) -> list[Effect]:
         self._excluded = (self._leader,) if self.reason is Reason.REPRESENTATIVE_SILENT else ()
         self.active, self.attempt, self._leader = False, None, -1
-        self.kit.deadlines.clear(Deadline.GATHER, Deadline.FOLLOW, Deadline.ATTEMPT, Deadline.EXCHANGE)
-        self.kit.deadlines.set(Deadline.SEGMENT, now_us + self.kit.settings.segment_ms * 1_000)
+        self.kit.deadlines.clear(EvsDeadline.GATHER, EvsDeadline.FOLLOW, EvsDeadline.ATTEMPT, EvsDeadline.EXCHANGE)
+        self.kit.deadlines.set(EvsDeadline.SEGMENT, now_us + self.kit.settings.segment_ms * 1_000)
         return self._say_alive(now_us)
 
     def _arrive_rep(self, now_us: int) -> list[Effect]:
-        self.kit.deadlines.clear(Deadline.SEGMENT, Deadline.GATHER)
+        self.kit.deadlines.clear(EvsDeadline.SEGMENT, EvsDeadline.GATHER)
         settings = self.kit.settings
         wait = settings.segment_ms + settings.gather_ms + settings.follow_slack_ms
-        self.kit.deadlines.set(Deadline.FOLLOW, now_us + wait * 1_000)
+        self.kit.deadlines.set(EvsDeadline.FOLLOW, now_us + wait * 1_000)
         return self._say_alive(now_us)
 
     def _arrive_gather(self, now_us: int) -> list[Effect]:
         wait = self.kit.settings.gather_ms * self._growth * 1_000
         if self._growth > 1:
             wait += self._jitter.below(wait // 2)
-        self.kit.deadlines.set(Deadline.GATHER, now_us + wait)
+        self.kit.deadlines.set(EvsDeadline.GATHER, now_us + wait)
         self._hasten(now_us)
         return self._say_alive(now_us)
 
     def _arrive_statetrans(self, now_us: int) -> list[Effect]:
         self.active, self._leader = False, -1
-        self.kit.deadlines.clear(Deadline.SEGMENT, Deadline.GATHER, Deadline.FOLLOW)
+        self.kit.deadlines.clear(EvsDeadline.SEGMENT, EvsDeadline.GATHER, EvsDeadline.FOLLOW)
         self._attempt_us = now_us
         self.extend_attempt(now_us)
         return self._say_alive(now_us)
@@ -182,7 +182,7 @@ class Machine:
         """The attempt makes progress: give it its full time again, up to a limit."""
         timeout_us = self.kit.settings.attempt_timeout_ms * 1_000
         last_us = self._attempt_us + ATTEMPT_TIMEOUTS_MAX * timeout_us
-        self.kit.deadlines.set(Deadline.ATTEMPT, min(now_us + timeout_us, last_us))
+        self.kit.deadlines.set(EvsDeadline.ATTEMPT, min(now_us + timeout_us, last_us))
 
     # --- frames
 
@@ -242,11 +242,11 @@ class Machine:
         if self._growth > 1 or not self._is_heard_of_everyone(now_us):
             return  # Attempts have failed, and the back-off is the point; or there is somebody to wait for.
         if self.state is State.SEG and self._is_everyone(free_clique(self.hearing, self._excluded, now_us)):
-            self.kit.deadlines.set(Deadline.SEGMENT, now_us)
+            self.kit.deadlines.set(EvsDeadline.SEGMENT, now_us)
         elif self.state is State.GATHER:
             members = to_propose(self.hearing, self._base(), self._excluded, now_us)
             if self._is_everyone([life.rank for life in members]):
-                self.kit.deadlines.set(Deadline.GATHER, now_us)
+                self.kit.deadlines.set(EvsDeadline.GATHER, now_us)
 
     def _is_heard_of_everyone(self, now_us: int) -> bool:
         """Cheap, and necessary: everyone is two-way with us, or known to be gone."""
@@ -297,7 +297,7 @@ class Machine:
             settings = self.kit.settings
             longest_us = 2 * settings.gather_ms * settings.gather_growth_max * 1_000
             wait_us = min(join.remaining_us, longest_us) + settings.follow_slack_ms * 1_000
-            self.kit.deadlines.set(Deadline.FOLLOW, now_us + wait_us)
+            self.kit.deadlines.set(EvsDeadline.FOLLOW, now_us + wait_us)
         return effects
 
     def on_new_memb(self, sender: Life, frame: NewMemb, now_us: int) -> list[Effect]:
@@ -478,13 +478,13 @@ class Machine:
     def _say_alive_soon(self, now_us: int) -> None:
         """Something changed that others wait to hear of. A little later: more may change at once."""
         at = now_us + self.kit.settings.alive_fast_ms * 250
-        if at < (self.kit.deadlines.at(Deadline.ALIVE) or at + 1):
-            self.kit.deadlines.set(Deadline.ALIVE, at)
+        if at < (self.kit.deadlines.at(EvsDeadline.ALIVE) or at + 1):
+            self.kit.deadlines.set(EvsDeadline.ALIVE, at)
 
     def _say_alive(self, now_us: int) -> list[Effect]:
         settings = self.kit.settings
         interval = settings.alive_interval_ms if self.state is State.OP else settings.alive_fast_ms
-        self.kit.deadlines.set(Deadline.ALIVE, now_us + interval * 1_000)
+        self.kit.deadlines.set(EvsDeadline.ALIVE, now_us + interval * 1_000)
         if not self._everyone:
             return []
         alive = Alive(
@@ -501,7 +501,7 @@ class Machine:
         )
         if self.state is not State.GATHER:
             return [self._send(self._everyone, alive)]
-        remaining = max(0, (self.kit.deadlines.at(Deadline.GATHER) or now_us) - now_us)
+        remaining = max(0, (self.kit.deadlines.at(EvsDeadline.GATHER) or now_us) - now_us)
         proposed = tuple(to_propose(self.hearing, self._base(), self._excluded, now_us))
         return [self._send(self._everyone, Join(alive, remaining, proposed))]
 

@@ -11,20 +11,21 @@ from typing import Final
 from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings, part_bytes
 from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Life
+from covey.protocol.effects import Deliver, Effect, Notice, Send, Stamped
+from covey.protocol.evs.deadlines import WORKING, EvsDeadline
+from covey.protocol.evs.kit import EvsKit
+from covey.protocol.evs.links.mesh import Mesh
+from covey.protocol.evs.links.ring import Ring, Visit
+from covey.protocol.evs.ordering.order import Order
+from covey.protocol.transport.queue import SubmitQueue
+from covey.protocol.values import Announcement, Bundle, Delivery, Kind, Service
+from covey.protocol.wire.bundles import bundle_parts
 
-from .deadlines import WORKING, Deadline
-from .effects import Deliver, Effect, Notice, Send, Stamped
+from .codec import PACKET_OVERHEAD
+from .frames import Announce, Data, Parked, Token, Unreliable
 from .growth import Growth
-from .kit import Kit
-from .links.mesh import Mesh
-from .links.ring import Ring, Visit
-from .ordering.order import Order
-from .transport.packing import Packer, Reassembly
-from .transport.queue import SubmitQueue
-from .transport.unreliable import UnreliableStreams
-from .values import Announcement, Bundle, Delivery, Kind, Service
-from .wire.codec import PACKET_OVERHEAD, bundle_parts
-from .wire.frames import Announce, Data, Parked, Token, Unreliable
+from .packing import Packer, Reassembly
+from .unreliable import UnreliableStreams
 
 VISIT_BUNDLES_MAX: Final = 500
 """Bundles stamped while the token is held once: others handle all of them in one step."""
@@ -38,7 +39,7 @@ def _pieces_max(settings: Settings, sites: int) -> int:
 
 class Operation:
     def __init__(
-        self, kit: Kit, view: Ballot, members: tuple[Life, ...], queue: SubmitQueue, high: int, patience: Growth
+        self, kit: EvsKit, view: Ballot, members: tuple[Life, ...], queue: SubmitQueue, high: int, patience: Growth
     ) -> None:
         self.kit = kit
         self.view = view
@@ -74,7 +75,7 @@ class Operation:
         """The view is installed: the lowest of the ring makes the token, everyone sends what waits."""
         if self.ring is not None:
             if self.members[0] != self.kit.me:
-                self.kit.deadlines.set(Deadline.TOKEN_LOST, now_us + self.ring.lost_after_us(now_us))
+                self.kit.deadlines.set(EvsDeadline.TOKEN_LOST, now_us + self.ring.lost_after_us(now_us))
                 return []
             return self.on_token(self.ring.first_token(tuple(self.order.logs), self._high), now_us)
         return self.send_waiting(now_us)
@@ -98,7 +99,7 @@ class Operation:
         assert self.ring is not None
         if self.ring.resume() is not None:
             return self._use_token(self.ring, now_us)
-        if not self.kit.deadlines.is_set(Deadline.TOKEN_LOST):
+        if not self.kit.deadlines.is_set(EvsDeadline.TOKEN_LOST):
             return list[Effect](self.ring.hurry(now_us, self.kit.deadlines))
         return []
 
@@ -211,10 +212,10 @@ class Operation:
             return self._misdirected()
         return self._use_token(self.ring, now_us) if self.ring.resume() is not None else []
 
-    def on_token_deadline(self, deadline: Deadline, now_us: int) -> list[Effect]:
+    def on_token_deadline(self, deadline: EvsDeadline, now_us: int) -> list[Effect]:
         if self.ring is None:
             return []
-        if deadline is Deadline.TOKEN_RESEND:
+        if deadline is EvsDeadline.TOKEN_RESEND:
             return list[Effect](self.ring.resend_token(now_us, self.kit.deadlines))
         return list[Effect](self.ring.hurry(now_us, self.kit.deadlines))
 
@@ -304,7 +305,7 @@ class Operation:
             self.order.stability.raise_received(mesh.site, site, number)
         if self.others and line > before and self.order.has_unstable():
             interval_us = self.kit.settings.announce_interval_ms * 1_000
-            self.kit.deadlines.set_if_clear(Deadline.ANNOUNCE, now_us + interval_us)
+            self.kit.deadlines.set_if_clear(EvsDeadline.ANNOUNCE, now_us + interval_us)
 
     def _received(self) -> dict[int, int]:
         """Of each site, up to where we have all bundles."""

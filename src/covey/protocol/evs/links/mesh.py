@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from covey.config import Settings
 from covey.ids import Ballot
-from covey.protocol.deadlines import Deadline, DeadlineTable
-from covey.protocol.wire.frames import Announce
+from covey.protocol.deadlines import DeadlineTable
+from covey.protocol.evs.deadlines import EvsDeadline
+from covey.protocol.evs.frames import Announce
 
 
 class Mesh:
@@ -50,9 +51,9 @@ class Mesh:
             return
         self._active_us = now_us
         at = max(now_us, self._announced_us + self._settings.announce_gap_ms * 1_000)
-        current = deadlines.at(Deadline.ANNOUNCE)
+        current = deadlines.at(EvsDeadline.ANNOUNCE)
         if current is None or current > at:
-            deadlines.set(Deadline.ANNOUNCE, at)
+            deadlines.set(EvsDeadline.ANNOUNCE, at)
 
     def announcement(self, line: int, received: dict[int, int], quiet: bool) -> Announce:
         return Announce(self.view, self.site, self.site_seq, self.stamp, line, tuple(sorted(received.items())), quiet)
@@ -62,7 +63,7 @@ class Mesh:
         interval = self._settings.announce_interval_ms * 1_000
         self._announced_us = now_us
         if not quiet or now_us < self._active_us + 5 * interval:
-            deadlines.set(Deadline.ANNOUNCE, now_us + interval)
+            deadlines.set(EvsDeadline.ANNOUNCE, now_us + interval)
 
     def check(self) -> None:
         number, stamp = self._checked

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from covey.protocol.values import Bundle, Count, Payload
-from covey.protocol.wire.codec import CHUNK_OVERHEAD, read_bundle
-from covey.protocol.wire.frames import Chunk
+from covey.protocol.wire.bundles import read_bundle
+
+from .codec import CHUNK_OVERHEAD
+from .frames import Chunk
 
 
 class Packer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from covey.ids import Ballot, Life
-from covey.protocol.states import State
+from covey.protocol.evs.states import State
 
 from .hearing import Hearing, Peer
 

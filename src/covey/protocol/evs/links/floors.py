@@ -7,7 +7,7 @@ rotation: the minimum of two consecutive visits is what every member has.
 
 from __future__ import annotations
 
-from covey.protocol.wire.frames import Floor
+from covey.protocol.evs.frames import Floor
 
 NOBODY = -1
 

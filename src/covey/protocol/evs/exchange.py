@@ -12,24 +12,25 @@ from __future__ import annotations
 import msgspec
 
 from covey.ids import Life
+from covey.protocol.effects import Effect, Send
+from covey.protocol.evs.deadlines import EvsDeadline
+from covey.protocol.evs.kit import EvsKit
+from covey.protocol.evs.membership.machine import Attempt
+from covey.protocol.evs.ordering.recovery import Holdings, Plan, make_plan, missing
+from covey.protocol.groups.declared import Frozen
+from covey.protocol.groups.exchange import PART_OVERHEAD, PARTS_BATCH_MAX, Collected, Tables, batch_parts
+from covey.protocol.values import Bundle, Declaration, Stay
+from covey.protocol.wire.bundles import bundle_parts
 
-from .deadlines import Deadline
-from .effects import Effect, Send
-from .groups.declared import Frozen
-from .groups.exchange import PART_OVERHEAD, PARTS_BATCH_MAX, Collected, Tables, batch_parts
-from .kit import Kit
-from .membership.machine import Attempt
+from .codec import RESEND_OVERHEAD
+from .frames import Done, Frame, GroupPart, Resend, StateTrans, Want, WantGroups
 from .operation import Operation
-from .ordering.recovery import Holdings, Plan, make_plan, missing
-from .values import Bundle, Declaration, Stay
-from .wire.codec import RESEND_OVERHEAD, bundle_parts
-from .wire.frames import Done, Frame, GroupPart, Resend, StateTrans, Want, WantGroups
 
 FIRST_PART_HEAD = 4
 """What the length of a part takes more than that of an empty one."""
 
 
-def part_bytes(kit: Kit) -> int:
+def part_bytes(kit: EvsKit) -> int:
     """How much of what sessions have joined fits one packet."""
     return kit.settings.packet_bytes - kit.codec.overhead - PART_OVERHEAD
 
@@ -37,7 +38,7 @@ def part_bytes(kit: Kit) -> int:
 class Change:
     def __init__(
         self,
-        kit: Kit,
+        kit: EvsKit,
         attempt: Attempt,
         old: Operation,
         commit: frozenset[Life],
@@ -243,7 +244,7 @@ class Change:
 
     def repeat(self, now_us: int) -> list[Effect]:
         """Send again what may have been lost: our state, our wants, our DONE."""
-        self.kit.deadlines.set(Deadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
+        self.kit.deadlines.set(EvsDeadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
         lacking = (
             self._others() if self._received else tuple(one for one in self._others() if one not in self._has_ours)
         )

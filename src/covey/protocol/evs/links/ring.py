@@ -19,12 +19,13 @@ import msgspec
 
 from covey.config import Settings
 from covey.ids import INFINITE, Ballot
-from covey.protocol.deadlines import Deadline, DeadlineTable
+from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Send
-from covey.protocol.growth import Growth
+from covey.protocol.evs.codec import Codec
+from covey.protocol.evs.deadlines import EvsDeadline
+from covey.protocol.evs.frames import Chunk, Data, Floor, Hurry, Parked, Token
+from covey.protocol.evs.growth import Growth
 from covey.protocol.values import Count
-from covey.protocol.wire.codec import Codec
-from covey.protocol.wire.frames import Chunk, Data, Floor, Hurry, Parked, Token
 
 from .floors import NOBODY, TwoVisits, visit
 
@@ -93,7 +94,7 @@ class Ring:
             self._count.drop("packet dropped: duplicate")
             return ()
         if frame.turn >= self.number and self.holding is None:
-            deadlines.clear(Deadline.TOKEN_RESEND)
+            deadlines.clear(EvsDeadline.TOKEN_RESEND)
         self._keep(frame.packet_seq, datagram)
         return frame.chunks
 
@@ -121,7 +122,7 @@ class Ring:
             self._rotation_us += (now_us - self._passed_us - self._rotation_us) // 4
         self.number = token.number
         self.holding = token
-        deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
+        deadlines.clear(EvsDeadline.TOKEN_RESEND, EvsDeadline.TOKEN_LOST, EvsDeadline.HURRY)
         return True
 
     def _is_possible(self, token: Token) -> bool:
@@ -230,11 +231,11 @@ class Ring:
         self.number = token.number + 1
         passed = msgspec.structs.replace(token, number=token.number + 1)
         self._passed = self._codec.encode(passed)
-        deadlines.set(Deadline.TOKEN_RESEND, now_us + self._settings.token_resend_ms * 1_000)
+        deadlines.set(EvsDeadline.TOKEN_RESEND, now_us + self._settings.token_resend_ms * 1_000)
         self._passed_us = now_us
-        deadlines.set(Deadline.TOKEN_LOST, now_us + self.lost_after_us(now_us))
+        deadlines.set(EvsDeadline.TOKEN_LOST, now_us + self.lost_after_us(now_us))
         # Whoever missed that the token was parked asks for it in time, however patient the ring has become.
-        deadlines.set(Deadline.HURRY, now_us + self._usual_us(1) // 3)
+        deadlines.set(EvsDeadline.HURRY, now_us + self._usual_us(1) // 3)
         after = min(len(packets), self._settings.ring_packets_after_token)
         before = len(packets) - after
         return [*packets[:before], Send((self._successor,), self._passed), *packets[before:]]
@@ -264,22 +265,22 @@ class Ring:
 
     def on_parked(self, frame: Parked, deadlines: DeadlineTable) -> None:
         if frame.number >= self.number and self.holding is None:
-            deadlines.clear(Deadline.TOKEN_RESEND, Deadline.TOKEN_LOST, Deadline.HURRY)
+            deadlines.clear(EvsDeadline.TOKEN_RESEND, EvsDeadline.TOKEN_LOST, EvsDeadline.HURRY)
             self._passed_us = 0  # A parked token's way round says nothing about the ring.
 
     def resend_token(self, now_us: int, deadlines: DeadlineTable) -> list[Send]:
         if self.holding is not None or not self._passed:
             return []
         self._count.add("token resent")
-        deadlines.set(Deadline.TOKEN_RESEND, now_us + self._settings.token_resend_ms * 1_000)
+        deadlines.set(EvsDeadline.TOKEN_RESEND, now_us + self._settings.token_resend_ms * 1_000)
         return [Send((self._successor,), self._passed)]
 
     def hurry(self, now_us: int, deadlines: DeadlineTable) -> list[Send]:
         """Ask for the token, again and again until it comes; without an answer it counts as lost."""
         if self.holding is not None:
             return []
-        deadlines.set(Deadline.HURRY, now_us + self._settings.hurry_ms * 1_000)
-        deadlines.set_if_clear(Deadline.TOKEN_LOST, now_us + self.lost_after_us(now_us))
+        deadlines.set(EvsDeadline.HURRY, now_us + self._settings.hurry_ms * 1_000)
+        deadlines.set_if_clear(EvsDeadline.TOKEN_LOST, now_us + self.lost_after_us(now_us))
         return [self._send(self._others, Hurry(self.view))]
 
     def snapshot(self) -> dict[str, object]:

@@ -7,15 +7,15 @@ sender rank and boot id, then the body: msgpack arrays for control, fixed struct
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
-from covey.config import COUNT_MAX
 from covey.errors import FrameError, OutsiderError
-from covey.ids import INFINITE, Ballot, Life
-from covey.protocol.values import Bundle, Kind, Payload, Service
+from covey.ids import Ballot, Life
+from covey.protocol.boundary import Header
+from covey.protocol.values import Bundle, Payload
+from covey.protocol.wire.bundles import bundle_parts, check_number, read_bundle, read_next_bundle
 
 from .frames import (
     Alive,
@@ -39,7 +39,6 @@ from .frames import (
     Want,
     WantGroups,
 )
-from .group_names import pack_groups, read_groups
 
 MAGIC: Final = b"Cv"
 VERSION: Final = 2
@@ -63,35 +62,21 @@ _CONTROL: Final[tuple[type[Control], ...]] = (
 _KIND: Final = {frame: kind for kind, frame in enumerate(_CONTROL, start=1)}
 _DECODERS: Final = {kind: msgspec.msgpack.Decoder(frame) for frame, kind in _KIND.items()}
 _DATA, _RESEND, _UNRELIABLE = 32, 33, 34
-_SERVICES: Final = tuple(Service)
-_KINDS: Final = tuple(Kind)
 _encode: Final = msgspec.msgpack.Encoder().encode
-_life: Final = lru_cache(1_024)(Life)
-"""The same few over and over."""
 
 _SENDER = struct.Struct("<BHQ")
 _BALLOT = struct.Struct("<QHQ")
 _PACKET = struct.Struct("<QQH")
 _CHUNK = struct.Struct("<HQHHI")
-_BUNDLE = struct.Struct("<HQQHQIQIQBIIBBBI")
 _COUNT = struct.Struct("<H")
 
 PACKET_OVERHEAD: Final = _BALLOT.size + _PACKET.size
 CHUNK_OVERHEAD: Final = _CHUNK.size
-BUNDLE_OVERHEAD: Final = _BUNDLE.size
-"""Of a bundle's encoding, without the names of its groups and its payload."""
 RESEND_OVERHEAD: Final = _BALLOT.size + _COUNT.size
 
 
 HEADS_MAX: Final = 64
 """So many heads of packets are remembered."""
-
-
-class Header(NamedTuple):
-    """Who sent a frame."""
-
-    sender: Life
-    frame: Frame
 
 
 class Codec:
@@ -136,7 +121,7 @@ class Codec:
         if not data.startswith(self._prefix):
             raise self._stranger(data)
         kind, rank, boot = _SENDER.unpack_from(data, len(self._prefix))
-        _check_number(boot)
+        check_number(boot)
         sender = Life(rank, boot)
         if kind != _DATA:
             return Header(sender, _body(kind, memoryview(data)[self.overhead :]))
@@ -180,66 +165,10 @@ def _body(kind: int, body: memoryview) -> Frame:
     raise FrameError("unknown frame kind", str(kind))
 
 
-def bundle_parts(bundle: Bundle) -> list[Payload]:
-    """A bundle's encoding in parts, the payload not copied."""
-    b = bundle
-    head = _BUNDLE.pack(
-        b.site, b.number, b.stamp, b.origin.rank, b.origin.boot, b.session, b.session_seq, b.count, b.place, b.service,
-        b.fragment, b.fragments, b.kind, b.flags, len(b.groups), len(b.payload),
-    )  # fmt: skip
-    return [head, pack_groups(b.groups), b.payload]
-
-
-def encode_bundle(bundle: Bundle) -> bytes:
-    return b"".join(bundle_parts(bundle))
-
-
-def read_bundle(body: memoryview) -> Bundle:
-    """A whole bundle and nothing else; FrameError if it is none."""
-    try:
-        bundle, size = _read_bundle(body)
-    except (struct.error, ValueError) as error:
-        raise FrameError("malformed bundle", str(error)) from None
-    if size != len(body):
-        raise FrameError("malformed bundle", f"{len(body) - size} bytes too many")
-    return bundle
-
-
-def _read_bundle(body: memoryview) -> tuple[Bundle, int]:
-    (
-        site, number, stamp, rank, boot, session, session_seq, count, place, service, fragment, fragments,
-        kind, flags, groups, length,
-    ) = _BUNDLE.unpack_from(body)  # fmt: skip
-    names, at = read_groups(body, _BUNDLE.size, groups)
-    if at + length > len(body) or not 0 <= fragment < fragments or not 1 <= count <= COUNT_MAX:
-        raise FrameError("malformed bundle", f"number {number} of site {site}")
-    _check_number(session_seq + count)
-    if service >= len(_SERVICES) or kind >= len(_KINDS) or not _fits(kind, service, fragments, groups):
-        raise FrameError("malformed bundle", f"service {service}, kind {kind}, {groups} groups")
-    return Bundle(
-        site, number, stamp, _life(rank, boot), session, session_seq, count, place, _SERVICES[service], fragment,
-        fragments, names, body[at : at + length], _KINDS[kind], flags,
-    ), at + length  # fmt: skip
-
-
-def _check_number(number: int) -> None:
-    """The same bound as in control frames: whatever is taken can be sent on, and written down."""
-    if number >= INFINITE:
-        raise ValueError(f"{number} is more than any number")
-
-
-def _fits(kind: int, service: int, fragments: int, groups: int) -> bool:
-    """What a daemon says of its sessions is agreed and in one piece; a join or leave is about one group."""
-    if kind <= Kind.MESSAGES:
-        return True
-    one_group = groups == 1 or kind not in (Kind.JOIN, Kind.LEAVE)
-    return service == Service.AGREED and fragments == 1 and one_group
-
-
 def _read_bundles(body: memoryview, count: int) -> tuple[Bundle, ...]:
     bundles = []
     for _ in range(count):
-        bundle, size = _read_bundle(body)
+        bundle, size = read_next_bundle(body)
         bundles.append(bundle)
         body = body[size:]
     if body:

@@ -1,0 +1,235 @@
+"""One daemon, pure: `step(now, inputs) -> effects`, once per wake-up with everything that arrived.
+
+In:        inputs.py.  Out: effects.py, in the order to perform them; `next_deadline_us()`; `snapshot()`.
+Not here:  sockets, clocks, randomness: time and the seed are arguments. How messages are ordered (boundary.py).
+
+The daemon is the door: it hands frames to its ordering engine, words of clients to the client side, and what the engine
+delivers to the clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from covey.config import Cluster, Settings
+from covey.ids import Instant, Life
+
+from .admission import problem
+from .boundary import OrderingEngine
+from .clients import Clients
+from .datagrams import Datagrams
+from .deadlines import Deadline, DeadlineTable
+from .effects import Effect, Refused, Stopped
+from .groups.declared import Declared
+from .inputs import ClientBytes, ClientConnected, ClientGone, Datagram, Input, PeerRefused, Submit
+from .kit import Kit
+from .portions import PORTIONS, Portions
+from .transport.queue import SubmitQueue, Waiting
+from .values import Count, Kind, Payload, Service
+
+E = TypeVar("E", bound=OrderingEngine)
+
+
+class Daemon(Generic[E]):
+    def __init__(
+        self,
+        cluster: Cluster,
+        me: Life,
+        settings: Settings,
+        start: Instant,
+        make_engine: Callable[[Kit, SubmitQueue, Declared], E],
+        budget_bytes: int = 0,
+        portions: Portions = PORTIONS,
+    ) -> None:
+        """`budget_bytes` is what may wait for all clients together, where the settings leave that to the machine."""
+        self.kit = Kit(me, cluster, settings, Count(), DeadlineTable())
+        self._queue = SubmitQueue(
+            me, self.kit.site, settings.submit_queue_bytes, settings.bundle_bytes, settings.session_send_bytes
+        )
+        declared = Declared()
+        self.engine = make_engine(self.kit, self._queue, declared)
+        self.clients = Clients(
+            self.kit, self._queue, declared, self._submit_now, lambda: self.engine.is_working, budget_bytes, portions
+        )
+        self.datagrams = Datagrams(self.kit, self.engine)
+        self._produced: list[Effect] = []
+        self._now_us = start.mono_us
+        self._stopping = False
+        self._stopped = False
+
+    # --- the door
+
+    def start(self, now: Instant) -> list[Effect]:
+        return self.engine.start(now.mono_us)
+
+    def step(self, now: Instant, inputs: list[Input]) -> list[Effect]:
+        """Take everything that arrived, data before tokens, then act on deadlines that have run out."""
+        effects: list[Effect] = []
+        if self._stopped:
+            return effects
+        now_us = self._now_us = now.mono_us
+        self.clients.begin(now_us)
+        for one in inputs:
+            if not isinstance(one, Datagram):
+                self._emit(effects, self._take(one, now_us))
+            elif (new := self.datagrams.take(one, now_us)) or self._produced:
+                self._emit(effects, new)
+        self.engine.hold_back(self.clients.behind)
+        self._emit(effects, self.engine.progress(now_us))
+        for late in self.datagrams.take_late():
+            self._emit(effects, self.datagrams.on_late(late, now_us))
+        for deadline in self.kit.deadlines.due(now_us):
+            if self.kit.deadlines.take(deadline, now_us):
+                self._emit(effects, self._on_deadline(deadline, now_us))
+        if self.clients.work(now_us):
+            self._emit(effects, [])
+        return effects + self._maybe_say_goodbye()
+
+    def pull(self, connection: int, room: int) -> list[Payload]:
+        """The second door: what to write to a client whose stream has room."""
+        return self.clients.pull(connection, room)
+
+    def _emit(self, effects: list[Effect], new: list[Effect]) -> None:
+        """Clients see what the daemon did, at once and in order; what that leads to is done too."""
+        while True:
+            effects += new
+            self.clients.observe(new, self._now_us)
+            new, self._produced = self._produced + self.clients.take_effects(), []
+            if not new:
+                return
+
+    def next_deadline_us(self) -> int | None:
+        return None if self._stopped else self.kit.deadlines.next_us()
+
+    @property
+    def is_settled(self) -> bool:
+        return self.engine.is_settled
+
+    # --- what it tells of itself
+
+    def snapshot(self, now_us: int) -> dict[str, Any]:
+        """What a person wants to know about this daemon now."""
+        report, datagrams = self.engine.report(now_us), self.datagrams
+        return {
+            "name": self.kit.name(self.kit.me.rank),
+            "boot": self.kit.me.boot,
+            "state": report.state,
+            "reason": report.reason,
+            "view": str(report.view),
+            "members": self._names(report.members),
+            "working": report.working,
+            "waiting_bytes": self._queue.bytes_waiting,
+            "link": report.link,
+            "peers": report.peers,
+            "clients": self.clients.snapshot(now_us),
+            "strangers": report.strangers,
+            "outsiders": datagrams.outsiders.snapshot(now_us),
+            "count": dict(sorted(self.kit.count.items())),
+            "outcomes": dict(sorted(datagrams.outcomes.items())),
+            "outcomes_unlisted": dict(sorted(datagrams.outcomes_unlisted.items())),
+        }
+
+    def groups_snapshot(self, wanted: str, groups_max: int, members_max: int) -> Iterator[dict[str, Any] | None]:
+        """Who is in which group, as this daemon's view has it: a portion at a time, None until it is done."""
+        for listed in self.clients.groups.roster.listing_in_portions(wanted, groups_max, members_max):
+            report = self.engine.report(self._now_us) if listed else None
+            yield (
+                listed
+                and report
+                and {
+                    "name": self.kit.name(self.kit.me.rank),
+                    "view": str(report.view),
+                    "working": report.working,
+                    "daemons": self._names(report.members),
+                    **listed,
+                }
+            )
+
+    def _names(self, lives: tuple[Life, ...]) -> list[str]:
+        return [self.kit.name(life.rank) for life in lives]
+
+    def check(self, full: bool) -> None:
+        """Invariants of every layer: cheap ones after each step, all at state changes."""
+        if self._stopped:
+            return  # It waits for nothing any more.
+        self.engine.check(full)
+        self.clients.check(full)
+
+    # --- inputs
+
+    def _take(self, one: Input, now_us: int) -> list[Effect]:
+        if isinstance(one, Submit):
+            return self._on_submit(one, now_us)
+        if isinstance(one, PeerRefused):
+            return self.engine.on_peer_refused(one.rank, now_us)
+        if isinstance(one, ClientBytes):
+            self.clients.on_bytes(one.connection, one.data, now_us)
+        elif isinstance(one, ClientConnected):
+            self.clients.on_connected(one.connection, now_us)
+        elif isinstance(one, ClientGone):
+            self.clients.on_gone(one.connection, now_us)
+        else:
+            return self._on_stop(now_us)
+        return []
+
+    def _on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
+        if not isinstance(deadline, Deadline):
+            return self.engine.on_deadline(deadline, now_us)
+        if deadline is Deadline.GOODBYE:
+            return self._say_goodbye()
+        if deadline is Deadline.CLIENTS:
+            self.clients.on_deadline(now_us)
+        return []  # CLIENT_WORK has brought us here: `work` is done in every step.
+
+    # --- submissions
+
+    def _on_submit(self, submit: Submit, now_us: int) -> list[Effect]:
+        refused = self._problem(submit)
+        if refused:
+            self.kit.count.add(f"submission refused: {refused}")
+            return [Refused(submit.session, submit.session_seq, refused)]
+        return self._accept(submit, now_us)
+
+    def _submit_now(self, submit: Submit) -> str:
+        """From a client: why it is refused, or nothing."""
+        refused = "" if submit.kind > Kind.MESSAGES else self._problem(submit)
+        if refused:
+            self.kit.count.add(f"submission refused: {refused}")
+        else:
+            self._produced += self._accept(submit, self._now_us)
+        return refused
+
+    def _problem(self, submit: Submit) -> str:
+        if self._stopping:
+            return "the daemon is stopping"
+        return problem(submit, self.kit.settings, self._queue)
+
+    def _accept(self, submit: Submit, now_us: int) -> list[Effect]:
+        s = submit
+        if s.service is Service.UNRELIABLE:
+            return self.engine.send_unreliable(s)
+        self._queue.put(
+            Waiting(s.session, s.session_seq, s.count, s.service, s.groups, s.payload, s.kind, s.flags, s.priority)
+        )
+        return self.engine.submitted(now_us)
+
+    # --- the end
+
+    def _on_stop(self, now_us: int) -> list[Effect]:
+        self._stopping = True
+        self.clients.end_all("the daemon stops", now_us)
+        self.kit.deadlines.set_if_clear(Deadline.GOODBYE, now_us + self.kit.settings.goodbye_wait_ms * 1_000)
+        return []
+
+    def _maybe_say_goodbye(self) -> list[Effect]:
+        """Goodbye follows the stability of our own bundles."""
+        if not self._stopping or self._stopped or not self.engine.is_working or not self.engine.is_settled:
+            return []
+        return self._say_goodbye()
+
+    def _say_goodbye(self) -> list[Effect]:
+        self._stopped = True
+        self.kit.deadlines.clear_all()
+        return [*self.engine.last_words(), Stopped()]

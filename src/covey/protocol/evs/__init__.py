@@ -1,0 +1,1 @@
+"""The first ordering engine: extended virtual synchrony with a token in each site."""

@@ -1,0 +1,29 @@
+"""What every part of this engine shares: the daemon's context, the bytes of its frames, and the clock of its stamps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from covey.config import digest
+from covey.ids import Instant
+from covey.protocol.effects import Send
+from covey.protocol.kit import Kit
+
+from .clock import StampClock
+from .codec import Codec
+from .frames import Frame
+
+
+@dataclass(slots=True)
+class EvsKit(Kit):
+    codec: Codec
+    clock: StampClock
+
+    def send(self, to: tuple[int, ...], frame: Frame) -> Send:
+        return Send(to, self.codec.encode(frame))
+
+
+def evs_kit(kit: Kit, start: Instant) -> EvsKit:
+    codec = Codec(kit.cluster.name, digest(kit.cluster, kit.settings), kit.me)
+    clock = StampClock(start, kit.settings.skew_max_ms * 1_000)
+    return EvsKit(kit.me, kit.cluster, kit.settings, kit.count, kit.deadlines, codec, clock)
