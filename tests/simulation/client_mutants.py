@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from covey.ids import Life
+from covey.protocol.admission import Admission
 from covey.protocol.desk import Desk
 from covey.protocol.effects import Deliver
 from covey.protocol.groups import layer
@@ -199,17 +200,11 @@ def _signal_first(right: Any) -> Any:
 def _weak_changes(right: Any) -> Any:
     """Joins and leaves are not ordered with the messages."""
 
-    def change(self: Desk, session: Session, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
-        submit = self.submit
+    def put(self: Admission, submit: Submit) -> None:
+        is_change = submit.kind > Kind.MESSAGES
+        right(self, msgspec.structs.replace(submit, service=Service.RELIABLE) if is_change else submit)
 
-        def weaker(one: Submit) -> str:
-            return submit(msgspec.structs.replace(one, service=Service.RELIABLE))
-
-        self.submit = weaker
-        right(self, session, kind, groups, why)
-        self.submit = submit
-
-    return change
+    return put
 
 
 def _until_its_line_is_empty(right: Any) -> Any:
@@ -286,7 +281,7 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
         "S1", "who joins after the signal hears before its view", Step, "deliver", _joiners_hear_at_once
     ),
     "heard after leaving": Mutant("S1", "messages go on after the leave", Roster, "leave", _stays_after_leaving),
-    "changes not ordered": Mutant("C2", "joins and leaves are only reliable", Desk, "change", _weak_changes),
+    "changes not ordered": Mutant("C2", "joins and leaves are only reliable", Admission, "put", _weak_changes),
     "signal twice": Mutant(
         "S11", "the signal is told twice", Step, "signals", lambda right: lambda self: iter(2 * list(right(self)))
     ),

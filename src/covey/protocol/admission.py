@@ -1,27 +1,65 @@
-"""Whether a submission may be taken at all: its size, its names, the room in the queue."""
+"""Submissions, taken or refused: from here to the queue, or to the engine if they are not to wait.
+
+In:        submissions of clients, and of the daemon's own driver.
+Out:       the queue; `unreliable`, which the daemon hands to the engine; why one is refused.
+Not here:  whose turn it is (transport/queue.py).
+"""
 
 from __future__ import annotations
 
 from covey.config import COUNT_MAX, FRAME_SLACK, GROUPS_BYTES_MAX, GROUPS_MAX, Settings, part_bytes
 
 from .inputs import Submit
-from .transport.queue import SubmitQueue, cost
-from .values import Kind, Service
+from .transport.queue import SubmitQueue, Waiting, cost
+from .values import Count, Kind, Service
 from .wire.group_names import groups_bytes
 
 
-def problem(submit: Submit, settings: Settings, queue: SubmitQueue) -> str:
-    """Why it is refused; empty if it is not."""
-    slack = FRAME_SLACK if submit.kind is Kind.MESSAGES else 0
-    if len(submit.payload) > settings.message_bytes_max + slack:
-        return "the message is too large"
-    if not 0 < submit.count <= COUNT_MAX or len(submit.groups) > GROUPS_MAX:
-        return "too many messages or groups, or none"
-    names_bytes = groups_bytes(submit.groups)
-    if names_bytes > GROUPS_BYTES_MAX:
-        return "the group names are too long"
-    if submit.service is Service.UNRELIABLE:
-        too_large = len(submit.payload) > part_bytes(settings.bundle_bytes, names_bytes)
-        return "an unreliable message must fit one bundle" if too_large else ""
-    fits = queue.has_room(cost(len(submit.payload), names_bytes))
-    return "" if fits or submit.kind is Kind.MESSAGES else "the send queue is full"
+class Admission:
+    def __init__(self, settings: Settings, queue: SubmitQueue, count: Count) -> None:
+        self.queue = queue
+        self.stopping = False
+        """Nothing more of programs is taken."""
+        self._settings = settings
+        self._count = count
+        self._unreliable: list[Submit] = []
+
+    def take(self, submit: Submit) -> str:
+        """Why it is refused; empty if it is taken."""
+        refused = self._problem(submit)
+        if refused:
+            self._count.add(f"submission refused: {refused}")
+        else:
+            self.put(submit)
+        return refused
+
+    def put(self, submit: Submit) -> None:
+        """What a daemon orders of its own accord is not refused."""
+        s = submit
+        if s.service is Service.UNRELIABLE:
+            self._unreliable.append(s)
+        else:
+            self.queue.put(
+                Waiting(s.session, s.session_seq, s.count, s.service, s.groups, s.payload, s.kind, s.flags, s.priority)
+            )
+
+    def take_unreliable(self) -> list[Submit]:
+        taken, self._unreliable = self._unreliable, []
+        return taken
+
+    def _problem(self, submit: Submit) -> str:
+        if self.stopping:
+            return "the daemon is stopping"
+        settings, slack = self._settings, FRAME_SLACK if submit.kind is Kind.MESSAGES else 0
+        if len(submit.payload) > settings.message_bytes_max + slack:
+            return "the message is too large"
+        if not 0 < submit.count <= COUNT_MAX or len(submit.groups) > GROUPS_MAX:
+            return "too many messages or groups, or none"
+        names_bytes = groups_bytes(submit.groups)
+        if names_bytes > GROUPS_BYTES_MAX:
+            return "the group names are too long"
+        if submit.service is Service.UNRELIABLE:
+            too_large = len(submit.payload) > part_bytes(settings.bundle_bytes, names_bytes)
+            return "an unreliable message must fit one bundle" if too_large else ""
+        fits = self.queue.has_room(cost(len(submit.payload), names_bytes))
+        return "" if fits or submit.kind is Kind.MESSAGES else "the send queue is full"

@@ -1,7 +1,7 @@
 """The clients of one daemon: streams in, submissions out; deliveries and views in, bytes to pull out.
 
 In:        what arrives on clients' streams, the effects of the engine in their order, deadlines.
-Out:       submissions and effects for the driver (through the desk), `pull`, and what is declared for a view change.
+Out:       submissions to admission, effects for the driver, `pull`, and what is declared for a view change.
 Not here:  what clients ask (requests.py), what is still to be told (telling.py), what is done to a session (desk.py),
            whether its program lives (liveness.py), who is in which group (groups/), order (the engine).
 
@@ -11,17 +11,16 @@ next step, which comes at once, after whatever the network has brought meanwhile
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
 from covey.protocol.groups.declared import Declared
 from covey.protocol.session.entries import ViewsEntry
 from covey.protocol.session.session import Phase, Session
-from covey.protocol.transport.queue import SubmitQueue
 
+from .admission import Admission
 from .deadlines import Deadline
-from .desk import Desk, SubmitNow
+from .desk import Desk
 from .effects import Deliver, Effect, Installed, Signal, Stamped
 from .kit import Kit
 from .liveness import Liveness
@@ -48,16 +47,14 @@ class Clients:
     def __init__(
         self,
         kit: Kit,
-        queue: SubmitQueue,
+        admission: Admission,
         declared: Declared,
-        submit: SubmitNow,
-        is_working: Callable[[], bool],
         budget_bytes: int = 0,
         portions: Portions = PORTIONS,
     ) -> None:
         self._kit = kit
         self._portions = portions
-        self._desk = Desk(kit, queue, submit, is_working, budget_bytes)
+        self._desk = Desk(kit, admission, budget_bytes)
         self.groups = self._desk.groups
         self._blocked = self._desk.blocked
         self._liveness = Liveness(self._desk)
@@ -82,30 +79,32 @@ class Clients:
 
     # --- a step
 
-    def begin(self, now_us: int) -> None:
+    def begin(self, now_us: int, is_working: bool) -> None:
         self._desk.now_us = now_us
+        self._desk.is_working = is_working
         self._told_left = self._portions.told
         self._requests.begin()
         self._liveness.begin(now_us)
 
-    def work(self, now_us: int) -> bool:
-        """Go on with what is left, as far as this step allows; the next one comes at once if that is not all.
-
-        Whether there was anything to do: most steps have nothing for clients.
-        """
-        if not (self._has_more() or self._blocked.has_changed or self._desk.queue.has_news or self._desk.effects):
+    def work(self) -> None:
+        """Go on with what is left, as far as this step allows."""
+        if not (self._has_more() or self._blocked.has_changed or self._desk.queue.has_news):
             self.behind = False
-            return False
+            return  # Most steps have nothing for clients.
         self._tell_waiting()
         self._tell_late()
         self._requests.go_on()
         self._desk.clear_away(self._portions.cleared)
         self._desk.keep_to_budget(self._portions.ended)
         self.behind = self._telling.is_behind or self._desk.late_count > self._portions.behind_late
+
+    def go_on_soon(self, now_us: int) -> None:
+        """The next step comes at once if this one could not do all."""
         if self._has_more():
             self._kit.count.add("client work left for the next step")
-            self._kit.deadlines.set(Deadline.CLIENT_WORK, now_us)
-        return True
+        elif not (self._blocked.has_changed or self._desk.queue.is_to_try):
+            return
+        self._kit.deadlines.set(Deadline.CLIENT_WORK, now_us)
 
     def _has_more(self) -> bool:
         """Something is left that the next step can do."""

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
 
-from .admission import problem
+from .admission import Admission
 from .boundary import OrderingEngine
 from .clients import Clients
 from .datagrams import Datagrams
@@ -26,8 +26,8 @@ from .groups.declared import Declared
 from .inputs import ClientBytes, ClientConnected, ClientGone, Datagram, Input, PeerRefused, Submit
 from .kit import Kit
 from .portions import PORTIONS, Portions
-from .transport.queue import SubmitQueue, Waiting
-from .values import Count, Kind, Payload, Service
+from .transport.queue import SubmitQueue
+from .values import Count, Payload
 
 E = TypeVar("E", bound=OrderingEngine)
 
@@ -48,15 +48,12 @@ class Daemon(Generic[E]):
         self._queue = SubmitQueue(
             me, self.kit.site, settings.submit_queue_bytes, settings.bundle_bytes, settings.session_send_bytes
         )
+        self._admission = Admission(settings, self._queue, self.kit.count)
         declared = Declared()
         self.engine = make_engine(self.kit, self._queue, declared)
-        self.clients = Clients(
-            self.kit, self._queue, declared, self._submit_now, lambda: self.engine.is_working, budget_bytes, portions
-        )
+        self.clients = Clients(self.kit, self._admission, declared, budget_bytes, portions)
         self.datagrams = Datagrams(self.kit, self.engine)
-        self._produced: list[Effect] = []
         self._now_us = start.mono_us
-        self._stopping = False
         self._stopped = False
 
     # --- the door
@@ -65,40 +62,43 @@ class Daemon(Generic[E]):
         return self.engine.start(now.mono_us)
 
     def step(self, now: Instant, inputs: list[Input]) -> list[Effect]:
-        """Take everything that arrived, data before tokens, then act on deadlines that have run out."""
-        effects: list[Effect] = []
+        """Take everything that arrived, data before tokens; act on deadlines that have run out; send what waits."""
         if self._stopped:
-            return effects
-        now_us = self._now_us = now.mono_us
-        self.clients.begin(now_us)
+            return []
+        now_us, engine, effects = now.mono_us, self.engine, list[Effect]()
+        self._now_us = now_us
+        self.clients.begin(now_us, engine.is_working)
         for one in inputs:
-            if not isinstance(one, Datagram):
-                self._emit(effects, self._take(one, now_us))
-            elif (new := self.datagrams.take(one, now_us)) or self._produced:
+            new = self.datagrams.take(one, now_us) if isinstance(one, Datagram) else self._take(one, now_us)
+            if new:
                 self._emit(effects, new)
-        self.engine.hold_back(self.clients.behind)
-        self._emit(effects, self.engine.progress(now_us))
+        engine.hold_back(self.clients.behind)
+        self._emit(effects, engine.progress(now_us))
         for late in self.datagrams.take_late():
             self._emit(effects, self.datagrams.on_late(late, now_us))
         for deadline in self.kit.deadlines.due(now_us):
             if self.kit.deadlines.take(deadline, now_us):
                 self._emit(effects, self._on_deadline(deadline, now_us))
-        if self.clients.work(now_us):
-            self._emit(effects, [])
-        return effects + self._maybe_say_goodbye()
+        self.clients.work()
+        self._emit(effects, self._send(now_us))
+        self.clients.go_on_soon(now_us)
+        return effects + self.clients.take_effects() + self._maybe_say_goodbye()
+
+    def _emit(self, effects: list[Effect], new: list[Effect]) -> None:
+        """Clients see what the engine did, at once and in order."""
+        effects += new
+        self.clients.observe(new, self._now_us)
+
+    def _send(self, now_us: int) -> list[Effect]:
+        """What clients and the driver have submitted in this step goes out together."""
+        effects: list[Effect] = []
+        for submit in self._admission.take_unreliable():
+            effects += self.engine.send_unreliable(submit)
+        return effects + self.engine.submitted(now_us)
 
     def pull(self, connection: int, room: int) -> list[Payload]:
         """The second door: what to write to a client whose stream has room."""
         return self.clients.pull(connection, room)
-
-    def _emit(self, effects: list[Effect], new: list[Effect]) -> None:
-        """Clients see what the daemon did, at once and in order; what that leads to is done too."""
-        while True:
-            effects += new
-            self.clients.observe(new, self._now_us)
-            new, self._produced = self._produced + self.clients.take_effects(), []
-            if not new:
-                return
 
     def next_deadline_us(self) -> int | None:
         return None if self._stopped else self.kit.deadlines.next_us()
@@ -161,7 +161,7 @@ class Daemon(Generic[E]):
 
     def _take(self, one: Input, now_us: int) -> list[Effect]:
         if isinstance(one, Submit):
-            return self._on_submit(one, now_us)
+            return self._on_submit(one)
         if isinstance(one, PeerRefused):
             return self.engine.on_peer_refused(one.rank, now_us)
         if isinstance(one, ClientBytes):
@@ -183,49 +183,21 @@ class Daemon(Generic[E]):
             self.clients.on_deadline(now_us)
         return []  # CLIENT_WORK has brought us here: `work` is done in every step.
 
-    # --- submissions
-
-    def _on_submit(self, submit: Submit, now_us: int) -> list[Effect]:
-        refused = self._problem(submit)
-        if refused:
-            self.kit.count.add(f"submission refused: {refused}")
-            return [Refused(submit.session, submit.session_seq, refused)]
-        return self._accept(submit, now_us)
-
-    def _submit_now(self, submit: Submit) -> str:
-        """From a client: why it is refused, or nothing."""
-        refused = "" if submit.kind > Kind.MESSAGES else self._problem(submit)
-        if refused:
-            self.kit.count.add(f"submission refused: {refused}")
-        else:
-            self._produced += self._accept(submit, self._now_us)
-        return refused
-
-    def _problem(self, submit: Submit) -> str:
-        if self._stopping:
-            return "the daemon is stopping"
-        return problem(submit, self.kit.settings, self._queue)
-
-    def _accept(self, submit: Submit, now_us: int) -> list[Effect]:
-        s = submit
-        if s.service is Service.UNRELIABLE:
-            return self.engine.send_unreliable(s)
-        self._queue.put(
-            Waiting(s.session, s.session_seq, s.count, s.service, s.groups, s.payload, s.kind, s.flags, s.priority)
-        )
-        return self.engine.submitted(now_us)
+    def _on_submit(self, submit: Submit) -> list[Effect]:
+        refused = self._admission.take(submit)
+        return [Refused(submit.session, submit.session_seq, refused)] if refused else []
 
     # --- the end
 
     def _on_stop(self, now_us: int) -> list[Effect]:
-        self._stopping = True
+        self._admission.stopping = True
         self.clients.end_all("the daemon stops", now_us)
         self.kit.deadlines.set_if_clear(Deadline.GOODBYE, now_us + self.kit.settings.goodbye_wait_ms * 1_000)
         return []
 
     def _maybe_say_goodbye(self) -> list[Effect]:
         """Goodbye follows the stability of our own bundles."""
-        if not self._stopping or self._stopped or not self.engine.is_working or not self.engine.is_settled:
+        if not self._admission.stopping or self._stopped or not self.engine.is_working or not self.engine.is_settled:
             return []
         return self._say_goodbye()
 

@@ -1,7 +1,7 @@
 """The sessions of one daemon, and what can be done to one: tell it something, order a change of it, end it.
 
 In:        sessions and words for them; remedies for slow ones.
-Out:       submissions (through the callback) and effects for the driver.
+Out:       submissions to admission, and effects for the driver.
 Not here:  what clients say (requests.py), what they are told of the order (clients.py, telling.py).
 
 Invariants: X3 `late_count` is the number of views that sessions are still to be told of; X4 who is gone and over is
@@ -11,7 +11,6 @@ forgotten.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 
 from covey.protocol.groups.layer import Groups
 from covey.protocol.session.blocking import Blocked
@@ -20,9 +19,9 @@ from covey.protocol.session.names import Names
 from covey.protocol.session.outbox import USER_BYTES, Outbox, Total
 from covey.protocol.session.session import Phase, Session
 from covey.protocol.session.slow import Remedy, SlowClients, requests
-from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.wire.session import Ended, Rejected, Word, sender_prefix
 
+from .admission import Admission
 from .effects import ClientClosed, ClientReady, Effect, Notice
 from .inputs import Submit
 from .kit import Kit
@@ -31,18 +30,14 @@ from .values import Kind, Service
 CLEARED_AT_ONCE = 2_000
 """Entries let go of at once when a session is ended for the sake of all."""
 
-SubmitNow = Callable[[Submit], str]
-"""Hands a submission to the engine; why it was refused, or nothing."""
-
 
 class Desk:
-    def __init__(
-        self, kit: Kit, queue: SubmitQueue, submit: SubmitNow, is_working: Callable[[], bool], budget_bytes: int
-    ) -> None:
+    def __init__(self, kit: Kit, admission: Admission, budget_bytes: int) -> None:
         self.kit = kit
-        self.queue = queue
-        self.submit = submit
-        self._is_working = is_working
+        self.admission = admission
+        self.queue = admission.queue
+        self.is_working = False
+        """Whether there was a view in which messages are ordered when the step began."""
         self.groups = Groups(kit.me, kit.count)
         self.by_connection: dict[int, Session] = {}
         self.by_number: dict[int, Session] = {}
@@ -104,7 +99,7 @@ class Desk:
     def change(self, session: Session, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
         """An ordered change, in the session's own line."""
         session.changes += 1
-        self.submit(
+        self.admission.put(
             Submit(
                 session.number, session.changes, Service.AGREED, sender_prefix(session.process) + why.encode(),
                 groups=groups, kind=kind, priority=session.priority,
@@ -180,7 +175,7 @@ class Desk:
         del self.groups.addresses[self.address(session.name)]
         self.names.on_departure(session.name)
         if session.changes or session.next_seq > 1:
-            if not self._is_working():
+            if not self.is_working:
                 self.kit.count.add("disconnect during a change")
             self.change(session, Kind.DISCONNECT, (), why)
         else:

@@ -1,7 +1,7 @@
 """What clients ask for, done in turns: so many words in a step, so many of one client before others have their turn.
 
 In:        frames of clients' streams.
-Out:       submissions (through the desk); whether a client is read from.
+Out:       submissions (through admission); whether a client is read from.
 Not here:  what is wrong with a word (session/problems.py), when there is room (transport/queue.py), what is told.
 
 Invariant: K1 whoever has said something that is not done is heard again: it has its turn, or waits for room, or for a
@@ -197,7 +197,7 @@ class Requests:
         if not self._may_send(session, word):
             return False
         session.next_seq += word.messages
-        refused = desk.submit(
+        refused = desk.admission.take(
             Submit(
                 session.number, word.session_seq, word.service, word.body, word.messages, word.groups, Kind.MESSAGES,
                 word.flags, session.priority,

@@ -126,6 +126,11 @@ class SubmitQueue:
         """Somebody waits for room, or has found some."""
         return bool(self._line or self._relieved)
 
+    @property
+    def is_to_try(self) -> bool:
+        """Somebody who waits may find room now."""
+        return bool(self._relieved) or (bool(self._line) and self._fits(next(iter(self._line.values()))))
+
     def to_try(self) -> list[int]:
         """Sessions that may find room now: those whose own messages made some, and the first in line."""
         found, self._relieved = self._relieved, {}
