@@ -33,6 +33,7 @@ from .answering import answer_between_calls
 from .base import SessionBase
 from .dial_blocking import Dialled, dial
 from .events import Event, Reconnecting, Single
+from .options import SendOptions
 from .plan import DAEMON_TIMEOUT_S, TIMEOUT_S, Address, Bounds, Plan, make_plan
 from .routes import Data, Destinations, listed
 from .searching import Found, Searching, drop
@@ -131,7 +132,7 @@ class Session(SessionBase):
         """Send to a group, to `name@daemon`, or to several of them at once; the number of the message."""
         with self._lock:
             stream = self._open_stream()
-            seq = stream.protocol.send(groups, payload, service, kind, self_discard)
+            seq = stream.protocol.send(groups, payload, SendOptions(service, kind, self_discard))
             asked = stream.emptied
             stream.write()
         if stream.emptied == asked or stream.at_end or stream.is_broken:
@@ -150,7 +151,7 @@ class Session(SessionBase):
         made = listed(payloads)  # By code of the program, which may take its time: other threads go on.
         with self._lock:
             stream = self._open_stream()
-            first = stream.protocol.send_many(groups, made, service, kind, self_discard)
+            first = stream.protocol.send_many(groups, made, SendOptions(service, kind, self_discard))
             asked = stream.emptied
             stream.write()
         if stream.emptied == asked or stream.at_end or stream.is_broken:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from covey.protocol.values import Payload, Service
 from covey.protocol.wire.session import RECORD_BYTES, sending_head
 
+from .options import SendOptions
 from .records import record_head, records_of
 
 PARTS_FEW = 16
@@ -74,22 +75,22 @@ class Outbox:
         self._waiting.append(data)
         self.size += len(data)
 
-    def put(self, route: Route, kind: int, payload: bytes) -> int:
+    def put(self, route: Route, options: SendOptions, payload: bytes) -> int:
         """The number of the message."""
         size = len(payload)
-        head = record_head(size, kind)
+        head = record_head(size, options.kind)
         batch = self._batch_for(route, size + RECORD_BYTES)
         batch.parts += head, payload
         return self._count(batch, 1, size + RECORD_BYTES)
 
-    def put_many(self, route: Route, kind: int, payloads: Sequence[bytes]) -> int:
+    def put_many(self, route: Route, options: SendOptions, payloads: Sequence[bytes]) -> int:
         """The number of the first message."""
         first = self.next_seq
         sizes = set(map(len, payloads))
         if len(sizes) == 1:
-            self._put_alike(route, kind, payloads, sizes.pop())
+            self._put_alike(route, options.kind, payloads, sizes.pop())
         else:
-            self._put_mixed(route, kind, payloads)
+            self._put_mixed(route, options.kind, payloads)
         return first
 
     def _put_alike(self, route: Route, kind: int, payloads: Sequence[bytes], size: int) -> None:

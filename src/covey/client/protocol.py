@@ -21,7 +21,7 @@ from typing import Final
 from covey.config import FRAME_SLACK
 from covey.errors import ArgumentError, FrameError, LocalProtocolError, MembershipError, SessionOverError
 from covey.names import group_problem, name_problem
-from covey.protocol.values import Payload, Service
+from covey.protocol.values import Payload
 from covey.protocol.wire.session import (
     HELLO_BYTES_MAX,
     MAGIC,
@@ -51,9 +51,10 @@ from covey.protocol.wire.session import (
 )
 
 from .events import Disconnected, Event, Failure, Transitional, batch_or_failure, self_leave_of
+from .options import PLAIN, SendOptions
 from .outbox import Outbox
 from .roll import Roll, name_of
-from .routes import Data, Destinations, Routes, check_kind, checked_payload, checked_payloads
+from .routes import Data, Destinations, Routes, checked_payload, checked_payloads
 from .view import next_view, view_of
 
 PRIORITIES: Final = range(3)
@@ -185,34 +186,18 @@ class ClientProtocol:
         del self._groups[group]
         self._outbox.put_request(encode_word(LeaveGroup(group)))
 
-    def send(
-        self,
-        groups: Destinations,
-        payload: Data,
-        service: Service = Service.AGREED,
-        kind: int = 0,
-        self_discard: bool = False,
-    ) -> int:
+    def send(self, groups: Destinations, payload: Data, options: SendOptions = PLAIN) -> int:
         """Queue one message for groups and private addresses; its number in this session."""
         if self._state is not State.OPEN:
             self._check_open()
-        route = self._routes.route(groups, service, self_discard)
-        check_kind(kind)
-        return self._outbox.put(route, kind, checked_payload(payload, route))
+        route = self._routes.route(groups, options)
+        return self._outbox.put(route, options, checked_payload(payload, route))
 
-    def send_many(
-        self,
-        groups: Destinations,
-        payloads: Iterable[Data],
-        service: Service = Service.AGREED,
-        kind: int = 0,
-        self_discard: bool = False,
-    ) -> int:
+    def send_many(self, groups: Destinations, payloads: Iterable[Data], options: SendOptions = PLAIN) -> int:
         """Queue many messages, all or, if one is impossible, none; the number of the first."""
         self._check_open()
-        route = self._routes.route(groups, service, self_discard)
-        check_kind(kind)
-        return self._outbox.put_many(route, kind, checked_payloads(payloads, route))
+        route = self._routes.route(groups, options)
+        return self._outbox.put_many(route, options, checked_payloads(payloads, route))
 
     def say_alive(self) -> None:
         """Say so with the next bytes that are taken, before what waits: once, however often it is asked."""

@@ -29,6 +29,7 @@ from .events import (
     Transitional,
     View,
 )
+from .options import PLAIN, SendOptions
 from .protocol import ClientProtocol
 from .routes import Data, Destinations
 
@@ -76,29 +77,15 @@ class RecordingProtocol(ClientProtocol):
         super().leave(group)
         self._request("leave", group)
 
-    def send(
-        self,
-        groups: Destinations,
-        payload: Data,
-        service: Service = Service.AGREED,
-        kind: int = 0,
-        self_discard: bool = False,
-    ) -> int:
-        seq = super().send(groups, payload, service, kind, self_discard)
-        self._sent(groups, [payload], seq, service)
+    def send(self, groups: Destinations, payload: Data, options: SendOptions = PLAIN) -> int:
+        seq = super().send(groups, payload, options)
+        self._sent(groups, [payload], seq, options.service)
         return seq
 
-    def send_many(
-        self,
-        groups: Destinations,
-        payloads: Iterable[Data],
-        service: Service = Service.AGREED,
-        kind: int = 0,
-        self_discard: bool = False,
-    ) -> int:
+    def send_many(self, groups: Destinations, payloads: Iterable[Data], options: SendOptions = PLAIN) -> int:
         kept = list(payloads)
-        seq = super().send_many(groups, kept, service, kind, self_discard)
-        self._sent(groups, kept, seq, service)
+        seq = super().send_many(groups, kept, options)
+        self._sent(groups, kept, seq, options.service)
         return seq
 
     def bye(self) -> None:

@@ -1,6 +1,6 @@
 """What a program asks to send: checked once for each combination, and remembered.
 
-In:        destinations, service and flags as a program writes them; payloads.
+In:        destinations and options as a program writes them; payloads.
 Out:       a `Route`, bytes; or an ArgumentError that says what to write instead.
 Not here:  the queue (outbox.py).
 """
@@ -17,6 +17,7 @@ from covey.protocol.values import Service
 from covey.protocol.wire.group_names import groups_bytes
 from covey.protocol.wire.session import RECORD_BYTES, SELF_DISCARD
 
+from .options import SendOptions
 from .outbox import Route
 
 KIND_MAX: Final = 65_535
@@ -42,14 +43,20 @@ class Routes:
         self._bundle_bytes = bundle_bytes
         self._prefix_bytes = len(prefix)
 
-    def route(self, groups: Destinations, service: Service, self_discard: bool) -> Route:
+    def route(self, groups: Destinations, options: SendOptions) -> Route:
+        """The route of these and of all messages that may travel with them, which may be of another kind."""
         try:
-            key = (groups if isinstance(groups, str) else tuple(groups), service, self_discard)
+            key = (groups if isinstance(groups, str) else tuple(groups), options.service, options.self_discard)
             route = self._known.get(key)
         except TypeError:
-            _checked_service(service)
+            _checked_service(options.service)
             raise ArgumentError(f"{groups!r} is no destination: {FORMS}") from None
-        return route if route is not None else self._learn(*key)
+        if route is None:
+            route = self._learn(*key)
+        kind: object = options.kind
+        if not isinstance(kind, int) or not 0 <= kind <= KIND_MAX:
+            raise ArgumentError(f"the kind of a message is {kind!r}: write a number from 0 to {KIND_MAX}")
+        return route
 
     def _learn(self, groups: str | tuple[str, ...], service: int, self_discard: bool) -> Route:
         checked = _checked_service(service)
@@ -90,11 +97,6 @@ def checked_payloads(payloads: Iterable[Data], route: Route) -> list[bytes]:
     if set(map(type, found)) <= {bytes} and max(map(len, found), default=0) <= route.payload_bytes_max:
         return cast("list[bytes]", found)
     return [checked_payload(payload, route) for payload in found]
-
-
-def check_kind(kind: object) -> None:
-    if not isinstance(kind, int) or not 0 <= kind <= KIND_MAX:
-        raise ArgumentError(f"the kind of a message is {kind!r}: write a number from 0 to {KIND_MAX}")
 
 
 def _check_destinations(names: tuple[str, ...]) -> None:

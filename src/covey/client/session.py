@@ -28,6 +28,7 @@ from covey.protocol.values import Service
 from .base import SessionBase
 from .dial import Dialled, dial
 from .events import Event, Single
+from .options import SendOptions
 from .plan import Plan
 from .routes import Data, Destinations
 from .search import Search
@@ -87,7 +88,7 @@ class Session(SessionBase):
         """Send to a group, to `name@daemon`, or to several of them at once; the number of the message."""
         if get_ident() != self._thread or not self._loop.is_running():
             raise elsewhere()
-        seq = self._speak().send(groups, payload, service, kind, self_discard)
+        seq = self._speak().send(groups, payload, SendOptions(service, kind, self_discard))
         await self._written()
         return seq
 
@@ -102,7 +103,7 @@ class Session(SessionBase):
         """Send many messages: all or, if one of them is impossible, none; the number of the first."""
         if get_ident() != self._thread or not self._loop.is_running():
             raise elsewhere()
-        first = self._speak().send_many(groups, payloads, service, kind, self_discard)
+        first = self._speak().send_many(groups, payloads, SendOptions(service, kind, self_discard))
         await self._written()
         return first
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from covey.client.options import PLAIN, SendOptions
 from covey.client.outbox import Outbox, Route
 from covey.protocol.values import Service
 from covey.protocol.wire.session import JoinGroup, Sending, encode_word, sender_prefix
@@ -67,9 +68,9 @@ def test_everything_comes_out_once_in_order_and_in_bundles_of_one_route(acts: li
     for act in acts:
         match act:
             case ("put", Route() as route, int(kind), bytes(payload)):
-                expected.append(Said(box.put(route, kind, payload), route[:3], kind, payload))
+                expected.append(Said(box.put(route, SendOptions(kind=kind), payload), route[:3], kind, payload))
             case ("many", Route() as route, int(kind), list(payloads)):
-                first = box.put_many(route, kind, payloads)
+                first = box.put_many(route, SendOptions(kind=kind), payloads)
                 expected += [Said(first + at, route[:3], kind, one) for at, one in enumerate(payloads)]
             case ("take", int(room)):
                 words += taken(box, room)
@@ -92,7 +93,7 @@ def test_everything_comes_out_once_in_order_and_in_bundles_of_one_route(acts: li
 def test_what_waits_together_travels_together() -> None:
     box = outbox()
     for payload in (b"one", b"two", b"three"):
-        box.put(ROUTES[0], 0, payload)
+        box.put(ROUTES[0], PLAIN, payload)
     (bundle,) = taken(box)
     assert isinstance(bundle, Sending)
     assert bundle.messages == 3
@@ -102,24 +103,24 @@ def test_what_waits_together_travels_together() -> None:
 def test_another_service_destination_or_flag_cuts(other: Route) -> None:
     box = outbox()
     for route in (ROUTES[0], other, ROUTES[0]):
-        box.put(route, 0, b"x")
+        box.put(route, PLAIN, b"x")
     assert [word.session_seq for word in taken(box) if isinstance(word, Sending)] == [1, 2, 3]
 
 
 def test_a_request_cuts_and_keeps_its_place() -> None:
     box = outbox()
-    box.put(ROUTES[0], 0, b"before")
+    box.put(ROUTES[0], PLAIN, b"before")
     box.put_request(REQUEST)
-    box.put(ROUTES[0], 0, b"after")
+    box.put(ROUTES[0], PLAIN, b"after")
     assert [type(word) for word in taken(box)] == [Sending, JoinGroup, Sending]
 
 
 def test_a_bundle_is_filled_to_its_last_byte() -> None:
     box = outbox()
     room = LIMIT - len(PREFIX) - 6
-    box.put(ROUTES[0], 0, bytes(room - 6))
-    box.put(ROUTES[0], 0, b"")
-    box.put(ROUTES[0], 0, b"")
+    box.put(ROUTES[0], PLAIN, bytes(room - 6))
+    box.put(ROUTES[0], PLAIN, b"")
+    box.put(ROUTES[0], PLAIN, b"")
     sizes = [(len(word.body), word.messages) for word in taken(box) if isinstance(word, Sending)]
     assert sizes == [(LIMIT, 2), (len(PREFIX) + 6, 1)]
 
@@ -128,16 +129,16 @@ def test_many_are_cut_where_one_by_one_are() -> None:
     payloads = [bytes(size) for size in (10, 20, 30, 40, 50, 200, 10, 10)]
     one_by_one, together = outbox(), outbox()
     for payload in payloads:
-        one_by_one.put(ROUTES[0], 5, payload)
-    together.put_many(ROUTES[0], 5, payloads)
+        one_by_one.put(ROUTES[0], SendOptions(kind=5), payload)
+    together.put_many(ROUTES[0], SendOptions(kind=5), payloads)
     assert b"".join(together.take(1 << 20)) == b"".join(one_by_one.take(1 << 20))
 
 
 def test_a_bundle_that_was_taken_grows_no_more() -> None:
     box = outbox()
-    box.put(ROUTES[0], 0, b"one")
+    box.put(ROUTES[0], PLAIN, b"one")
     assert len(taken(box)) == 1
-    box.put(ROUTES[0], 0, b"two")
+    box.put(ROUTES[0], PLAIN, b"two")
     (bundle,) = taken(box)
     assert isinstance(bundle, Sending)
     assert (bundle.session_seq, bundle.messages) == (2, 1)
@@ -146,7 +147,7 @@ def test_a_bundle_that_was_taken_grows_no_more() -> None:
 def test_about_the_room_is_taken_and_at_least_one_frame() -> None:
     box = outbox()
     for _ in range(5):
-        box.put(ROUTES[0], 0, bytes(70))
+        box.put(ROUTES[0], PLAIN, bytes(70))
     assert len(taken(box, 1)) == 1
     assert len(taken(box, 150)) == 2
     assert taken(box, 0) == []
@@ -155,7 +156,7 @@ def test_about_the_room_is_taken_and_at_least_one_frame() -> None:
 
 def test_clearing_forgets_what_waits() -> None:
     box = outbox()
-    box.put(ROUTES[0], 0, b"x")
+    box.put(ROUTES[0], PLAIN, b"x")
     box.clear()
     box.check()
     assert (box.size, taken(box)) == (0, [])

@@ -8,6 +8,7 @@ import pytest
 
 import covey
 from covey.client.events import Batch, Disconnected, Failure, Order, SelfLeave, Transitional, View
+from covey.client.options import SendOptions
 from covey.client.protocol import ClientProtocol
 from covey.client.routes import BATCH_BUNDLES
 from covey.errors import (
@@ -238,7 +239,7 @@ def test_messages_and_requests_keep_their_order() -> None:
     client = welcomed()
     assert (client.send("room", b"one"), client.send_many("room", [b"two", b"three"])) == (1, 2)
     client.join("room")
-    client.send(["room", "bob@b"], b"four", covey.SAFE, kind=9, self_discard=True)
+    client.send(["room", "bob@b"], b"four", SendOptions(covey.SAFE, kind=9, self_discard=True))
     client.bye()
     first, join, second, bye = words_of(client.take(ROOM))
     assert isinstance(first, Sending)
@@ -283,12 +284,12 @@ def test_the_largest_message_travels_alone_and_a_larger_one_not_at_all() -> None
 def test_an_unreliable_message_fits_one_bundle() -> None:
     client = welcomed()
     largest = BUNDLE_BYTES - len(sender_prefix(ME)) - 6
-    client.send("room", bytes(largest), covey.UNRELIABLE)
+    client.send("room", bytes(largest), SendOptions(covey.UNRELIABLE))
     (word,) = words_of(client.take(ROOM))
     assert isinstance(word, Sending)
     assert len(word.body) == BUNDLE_BYTES
     with pytest.raises(MessageTooLargeError, match="one bundle") as caught:
-        client.send("room", bytes(largest + 1), covey.UNRELIABLE)
+        client.send("room", bytes(largest + 1), SendOptions(covey.UNRELIABLE))
     assert caught.value.limit == largest
 
 
@@ -296,7 +297,7 @@ def test_an_unreliable_message_fits_one_bundle() -> None:
 def test_what_waits_travels_in_runs_of_some_bundles_but_unreliable_in_one(service: Service, bundles: int) -> None:
     client = welcomed()
     payloads = [bytes(100)] * (3 * BATCH_BUNDLES * BUNDLE_BYTES // 100)
-    client.send_many("room", payloads, service)
+    client.send_many("room", payloads, SendOptions(service))
     words = [word for word in words_of(client.take(len(payloads) * 200)) if isinstance(word, Sending)]
     assert sum(word.messages for word in words) == len(payloads)
     sizes = [len(word.body) for word in words[:-1]]
@@ -336,9 +337,9 @@ Act = Callable[[ClientProtocol], object]
         (lambda client: client.send(b"room", b""), "as str"),
         (lambda client: client.send("room", "text"), "encode"),
         (lambda client: client.send("room", 7), "encode"),
-        (lambda client: client.send("room", b"", service=9), "covey.SAFE"),
-        (lambda client: client.send("room", b"", kind=65_536), "0 to 65535"),
-        (lambda client: client.send("room", b"", kind=-1), "0 to 65535"),
+        (lambda client: client.send("room", b"", SendOptions(service=9)), "covey.SAFE"),  # type: ignore[arg-type]
+        (lambda client: client.send("room", b"", SendOptions(kind=65_536)), "0 to 65535"),
+        (lambda client: client.send("room", b"", SendOptions(kind=-1)), "0 to 65535"),
         (lambda client: client.send_many("room", [b"", None]), "encode"),
         (lambda client: client.join("a@b"), "'@'"),
         (lambda client: client.join("x" * 129), "at most 128"),
@@ -472,7 +473,7 @@ def test_a_whole_conversation() -> None:
     exchange()
     client.join("room")
     client.send_many("room", [b"one", b"two"])
-    client.send("room", b"three", covey.SAFE, self_discard=True)
+    client.send("room", b"three", SendOptions(covey.SAFE, self_discard=True))
     client.leave("room")
     exchange()
     client.bye()

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 import covey
+from covey.client.options import SendOptions
 from covey.client.recording import RecordingProtocol
 from covey.protocol.values import Service
 from covey.protocol.wire.session import NET, Ended, GroupSignal, GroupView, Rejected, Word, encode_word
@@ -118,7 +119,7 @@ def test_messages_sent_and_delivered() -> None:
     recorded = opened()
     recorded.client.join("room")
     recorded.exchange()
-    recorded.client.send_many("room", [b"one", b"three"], covey.SAFE)
+    recorded.client.send_many("room", [b"one", b"three"], SendOptions(covey.SAFE))
     recorded.exchange()
     shared = {
         "group": "room", "groups": ("room",), "view": "7.0.3/1002.0", "views": ("7.0.3/1002.0",), "count": 1,
@@ -230,7 +231,7 @@ def test_histories_of_clients_can_be_stored(tmp_path: Path) -> None:
     recorded = opened()
     recorded.client.join("room")
     recorded.exchange()
-    recorded.client.send(["room", "bob@b"], b"x", kind=7)
+    recorded.client.send(["room", "bob@b"], b"x", SendOptions(kind=7))
     recorded.exchange()
     with SegmentWriter(tmp_path, "alice") as writer:
         for row in recorded.rows:

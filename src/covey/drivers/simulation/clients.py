@@ -11,6 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from covey.client.events import Disconnected, Event, Failure
+from covey.client.options import SendOptions
 from covey.client.recording import RecordingProtocol
 from covey.protocol.values import Payload, Service
 from covey.trace.client import ClientRecorder
@@ -197,7 +198,7 @@ class Program:
             self._say(to, random.randbytes(size), service, random.random() < 0.1)
 
     def _say(self, to: list[str], payload: bytes, service: Service, self_discard: bool = False) -> None:
-        seq = self._open().send(to, payload, service, self_discard=self_discard)
+        seq = self._open().send(to, payload, SendOptions(service, self_discard=self_discard))
         if service is not Service.UNRELIABLE and self._seat is not None:
             self._seat.handed(seq)
 
