@@ -17,7 +17,7 @@ from covey.trace.client import ClientRecorder
 from .address import FORMS, Endpoint, endpoints
 from .events import Disconnected, Event
 from .protocol import ClientProtocol
-from .recording import RecordingProtocol
+from .recording import Recording
 
 TIMEOUT_S: Final = 5.0
 DAEMON_TIMEOUT_S: Final = 5.0
@@ -80,10 +80,9 @@ class Plan(NamedTuple):
     recorder: ClientRecorder | None
 
     def protocol(self) -> ClientProtocol:
-        told = self.bounds.told()
-        if self.recorder is None:
-            return ClientProtocol(self.name, self.priority, self.policy, **told)
-        return RecordingProtocol(self.name, self.recorder, self.priority, self.policy, **told)
+        """The protocol of a new session, with an observer of its own if it is to be recorded."""
+        observer = None if self.recorder is None else Recording(self.recorder)
+        return ClientProtocol(self.name, self.priority, self.policy, observer=observer, **self.bounds.told())
 
     def targets(self, first: int, problems: list[str]) -> Iterator[tuple[int, Endpoint]]:
         """(place in the list, endpoint) of all addresses, from `first` around; those that name nothing are problems."""

@@ -2,7 +2,8 @@
 
 In:        requests of the program; bytes from the daemon, however they were cut; that the stream broke.
 Out:       `take`: bytes to write now; `feed`: events. Nothing the daemon sends makes it raise.
-Not here:  sockets and waiting (stream.py), bundles (outbox.py), what may be sent (routes.py).
+Not here:  sockets and waiting (stream.py), bundles (outbox.py), what may be sent (routes.py), what an observer makes of
+           what it is told (recording.py).
 
 Bounded: one unfinished frame is kept. What waits to be written is `waiting_bytes`, and the caller's to limit.
 
@@ -51,6 +52,7 @@ from covey.protocol.wire.session import (
 )
 
 from .events import Disconnected, Event, Failure, Transitional, batch_or_failure, self_leave_of
+from .observer import Observer
 from .options import PLAIN, SendOptions
 from .outbox import Outbox
 from .roll import Roll, name_of
@@ -102,9 +104,11 @@ class ClientProtocol:
         daemon_timeout_ms: int = 0,
         alive_timeout_ms: int = 0,
         lag_max_ms: int = 0,
+        observer: Observer | None = None,
     ) -> None:
         _check_arguments(name, priority, policy)
         self._state = State.GREETING
+        self._observer = observer
         self._asked_name = name
         bounds = (daemon_timeout_ms, alive_timeout_ms, lag_max_ms)
         self._hello = encode_word(Hello(MAGIC, VERSION, name, priority, policy, *bounds))
@@ -178,6 +182,8 @@ class ClientProtocol:
             raise MembershipError(f"{group!r} is joined already: leave it first, or join another")
         self._groups[group] = None
         self._outbox.put_request(encode_word(JoinGroup(group)))
+        if self._observer is not None:
+            self._observer.on_join(group)
 
     def leave(self, group: str) -> None:
         self._check_alive()
@@ -185,19 +191,30 @@ class ClientProtocol:
             raise MembershipError(f"{group!r} was not joined: there is nothing to leave")
         del self._groups[group]
         self._outbox.put_request(encode_word(LeaveGroup(group)))
+        if self._observer is not None:
+            self._observer.on_leave(group)
 
     def send(self, groups: Destinations, payload: Data, options: SendOptions = PLAIN) -> int:
         """Queue one message for groups and private addresses; its number in this session."""
         if self._state is not State.OPEN:
             self._check_open()
         route = self._routes.route(groups, options)
-        return self._outbox.put(route, options, checked_payload(payload, route))
+        if type(payload) is not bytes or len(payload) > route.payload_bytes_max:  # Seldom: a call for each one costs.
+            payload = checked_payload(payload, route)
+        seq = self._outbox.put(route, options, payload)
+        if self._observer is not None:
+            self._observer.on_send(seq, route.groups, (payload,), options)
+        return seq
 
     def send_many(self, groups: Destinations, payloads: Iterable[Data], options: SendOptions = PLAIN) -> int:
         """Queue many messages, all or, if one is impossible, none; the number of the first."""
         self._check_open()
         route = self._routes.route(groups, options)
-        return self._outbox.put_many(route, options, checked_payloads(payloads, route))
+        data = checked_payloads(payloads, route)
+        first = self._outbox.put_many(route, options, data)
+        if self._observer is not None:
+            self._observer.on_send(first, route.groups, data, options)
+        return first
 
     def say_alive(self) -> None:
         """Say so with the next bytes that are taken, before what waits: once, however often it is asked."""
@@ -237,17 +254,23 @@ class ClientProtocol:
             for kind, body in self._frames(bytes(data)):  # Batches may keep it: it must not change.
                 if self._state is not State.OPEN and self._state is not State.GREETING:
                     break
-                events += self._on_word(read_from_daemon(kind, body))
+                happened = self._on_word(read_from_daemon(kind, body))
+                if self._observer is not None:  # Word by word, whatever came in one read.
+                    self._observer.on_events(happened)
+                events += happened
             problem = self._splitter.problem
         except FrameError as error:
             problem = error
         if problem is not None:
-            events += self._ended(f"the daemon sent something that is no frame of ours ({problem})")
+            events += self.lost(f"the daemon sent something that is no frame of ours ({problem})")
         return events
 
     def lost(self, reason: str) -> list[Event]:
         """The stream broke, or was closed by the daemon."""
-        return self._ended(reason)
+        events = self._ended(reason)
+        if self._observer is not None:
+            self._observer.on_events(events)
+        return events
 
     def _frames(self, data: bytes) -> Iterator[tuple[int, memoryview]]:
         """The first frame tells how large the others may be, so nothing behind it is looked at before it is done."""
@@ -278,7 +301,7 @@ class ClientProtocol:
         if isinstance(word, Failed):
             return [self._on_failed(word)]
         if isinstance(word, Discarded):
-            return []  # The program did not want these messages back.
+            return self._on_discarded(word)
         if isinstance(word, DaemonAlive):
             if self.alive_timeout_ms:
                 self.say_alive()
@@ -290,6 +313,8 @@ class ClientProtocol:
     def _on_greeting(self, word: FromDaemon) -> list[Event]:
         if isinstance(word, Rejected):
             self.refusal = word.reason
+            if self._observer is not None:
+                self._observer.on_refusal(self.name, word.reason)
             return self._ended(word.reason)
         if isinstance(word, Ended):
             return self._ended(word.reason)
@@ -310,10 +335,14 @@ class ClientProtocol:
         self._outbox.open(prefix)
         self._routes = Routes(message_bytes_max, word.bundle_bytes, prefix)
         self._state = State.OPEN
+        if self._observer is not None:
+            self._observer.on_open(word.process)
 
     def _enter_leaving(self) -> None:
         self._outbox.put_request(encode_word(Bye()))
         self._state = State.LEAVING
+        if self._observer is not None:
+            self._observer.on_bye()
 
     def _on_view(self, word: GroupView) -> Event:
         view, self._rolls[word.group] = view_of(word)
@@ -331,6 +360,12 @@ class ClientProtocol:
             self._views[group] = view.id
         self._rolls[group] = roll
         return views
+
+    def _on_discarded(self, word: Discarded) -> list[Event]:
+        """The program did not want these messages back, and hears nothing of them."""
+        if self._observer is not None:
+            self._observer.on_discarded(word)
+        return []
 
     def _on_failed(self, word: Failed) -> Event:
         request, _, group = word.asked.partition(" ")

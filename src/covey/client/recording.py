@@ -1,18 +1,17 @@
-"""A session that writes down its history: what the program asked, and what the library received for it.
+"""The history of a session, written down: what the program asked, and what the library received for it.
 
-In:        requests and bytes, as `ClientProtocol` takes them; a clock.
-Out:       the same events; and rows of level C, in the same order.
+In:        what an observer of a `ClientProtocol` is told (observer.py); a clock.
+Out:       rows of level C, in the same order.
 Not here:  the columns of a row (trace/client.py).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
-from covey.protocol.values import Service
-from covey.protocol.wire.session import Discarded, FromDaemon, Policy
+from covey.protocol.wire.session import Discarded
 from covey.trace.client import ClientRecorder, Place
 
 from .events import (
@@ -29,111 +28,77 @@ from .events import (
     Transitional,
     View,
 )
-from .options import PLAIN, SendOptions
-from .protocol import ClientProtocol
-from .routes import Data, Destinations
+from .options import SendOptions
 
 Clock = Callable[[], tuple[int, int | None]]
 """The time in nanoseconds, and a simulator's step."""
+Write = Callable[[str, int, int | None], None]
+"""What writes a row about a group."""
+Request = tuple[Write, str]
 
 
 def wall_clock() -> tuple[int, int | None]:
     return time.time_ns(), None
 
 
-class RecordingProtocol(ClientProtocol):
-    """A `ClientProtocol` with a recorder beside it."""
+class Recording:
+    """An observer that writes each thing down as it happens. One for each session, also where a recorder serves more.
 
-    def __init__(
-        self,
-        name: str,
-        recorder: ClientRecorder,
-        priority: int = 1,
-        policy: Policy = "disconnect",
-        clock: Clock = wall_clock,
-        *,
-        daemon_timeout_ms: int = 0,
-        alive_timeout_ms: int = 0,
-        lag_max_ms: int = 0,
-    ) -> None:
-        super().__init__(
-            name,
-            priority,
-            policy,
-            daemon_timeout_ms=daemon_timeout_ms,
-            alive_timeout_ms=alive_timeout_ms,
-            lag_max_ms=lag_max_ms,
-        )
+    >>> rows = []
+    >>> recording = Recording(ClientRecorder("live", rows.append))
+    >>> recording.on_join("room")
+    >>> recording.on_open("alice@b:7.3")
+    >>> [row.event for row in rows]
+    ['connect', 'join']
+    """
+
+    def __init__(self, recorder: ClientRecorder, clock: Clock = wall_clock) -> None:
         self._recorder = recorder
         self._clock = clock
-        self._early: list[str] = []
+        self._is_open = False
+        """There is a history, perhaps at its end already."""
+        self._early: list[Request] = []
         """Joins and leaves before there is a history to write them into."""
 
-    def join(self, group: str) -> None:
-        super().join(group)
-        self._request("join", group)
+    # --- what the program asks
 
-    def leave(self, group: str) -> None:
-        super().leave(group)
-        self._request("leave", group)
+    def on_join(self, group: str) -> None:
+        self._request(self._recorder.join, group)
 
-    def send(self, groups: Destinations, payload: Data, options: SendOptions = PLAIN) -> int:
-        seq = super().send(groups, payload, options)
-        self._sent(groups, [payload], seq, options.service)
-        return seq
+    def on_leave(self, group: str) -> None:
+        self._request(self._recorder.leave, group)
 
-    def send_many(self, groups: Destinations, payloads: Iterable[Data], options: SendOptions = PLAIN) -> int:
-        kept = list(payloads)
-        seq = super().send_many(groups, kept, options)
-        self._sent(groups, kept, seq, options.service)
-        return seq
+    def on_send(self, first: int, groups: Sequence[str], payloads: Sequence[bytes], options: SendOptions) -> None:
+        for seq, payload in enumerate(payloads, first):
+            self._recorder.send(groups, payload, seq, options.service, *self._clock())
 
-    def bye(self) -> None:
-        if self.is_open:
-            self._recorder.disconnect("the program left", *self._clock())
-        super().bye()
+    def on_bye(self) -> None:
+        self._recorder.disconnect("the program left", *self._clock())
 
-    def _on_word(self, word: FromDaemon) -> list[Event]:
-        """Row by row in the order of the stream, whatever came in one read."""
-        was_known = self.process is not None
-        events = super()._on_word(word)
-        if self.process is not None and not was_known:
-            self._connected(self.process)
-        elif self.refusal and not was_known:
-            self._recorder.refused(self.name, self.refusal, *self._clock())
-        if isinstance(word, Discarded):
-            place = (word.view, word.stamp, word.site, 0)
-            self._recorder.discarded(
-                word.groups, word.session_seq, word.messages, word.service, place, *self._clock()
-            )  # fmt: skip
-        if happened := [one for one in events if not isinstance(one, Disconnected)]:
-            record_events(self._recorder, happened, *self._clock())
-        return events
-
-    def _ended(self, reason: str, lag_bytes: int = 0, lag_seconds: float = 0.0) -> list[Event]:
-        events = super()._ended(reason, lag_bytes, lag_seconds)
-        if self.process is not None:
-            record_events(self._recorder, events, *self._clock())
-        return events
-
-    def _connected(self, process: str) -> None:
-        self._recorder.connect(process, *self._clock())
-        for request in self._early:
-            event, _, group = request.partition(" ")
-            self._request(event, group)
-
-    def _request(self, event: str, group: str) -> None:
-        if self.process is None:
-            self._early.append(f"{event} {group}")
-        elif event == "join":
-            self._recorder.join(group, *self._clock())
+    def _request(self, write: Write, group: str) -> None:
+        if self._is_open:
+            write(group, *self._clock())
         else:
-            self._recorder.leave(group, *self._clock())
+            self._early.append((write, group))
 
-    def _sent(self, groups: Destinations, payloads: list[Data], seq: int, service: Service) -> None:
-        destinations = [groups] if isinstance(groups, str) else list(dict.fromkeys(groups))
-        for count, payload in enumerate(payloads):
-            self._recorder.send(destinations, bytes(payload), seq + count, service, *self._clock())
+    # --- what the daemon says
+
+    def on_open(self, process: str) -> None:
+        self._is_open = True
+        self._recorder.connect(process, *self._clock())
+        for write, group in self._early:
+            write(group, *self._clock())
+
+    def on_refusal(self, name: str, reason: str) -> None:
+        self._recorder.refused(name, reason, *self._clock())
+
+    def on_discarded(self, word: Discarded) -> None:
+        place = (word.view, word.stamp, word.site, 0)
+        self._recorder.discarded(word.groups, word.session_seq, word.messages, word.service, place, *self._clock())
+
+    def on_events(self, events: Sequence[Event]) -> None:
+        if events and self._is_open:  # What never began leaves no row but a refusal.
+            record_events(self._recorder, events, *self._clock())
 
 
 def record_events(recorder: ClientRecorder, events: Iterable[Event], time_ns: int, step: int | None = None) -> None:

@@ -8,7 +8,8 @@ import msgspec
 
 import covey
 from covey.client.options import SendOptions
-from covey.client.recording import RecordingProtocol
+from covey.client.protocol import ClientProtocol
+from covey.client.recording import Recording
 from covey.protocol.values import Service
 from covey.protocol.wire.session import NET, Ended, GroupSignal, GroupView, Rejected, Word, encode_word
 from covey.trace.client import ClientRecorder
@@ -27,7 +28,7 @@ class Recorded:
         self.rows: list[Row] = []
         self.step = 0
         self.daemon = FakeSession()
-        self.client = RecordingProtocol("alice", ClientRecorder("run", self.rows.append), clock=self._clock)
+        self.client = ClientProtocol("alice", observer=Recording(ClientRecorder("run", self.rows.append), self._clock))
 
     def _clock(self) -> tuple[int, int | None]:
         self.step += 1
@@ -211,7 +212,7 @@ def test_a_new_session_begins_a_new_history() -> None:
     rows: list[Row] = []
     recorder = ClientRecorder("run", rows.append)
     for process in (ME, "alice@b:2.1"):
-        client = RecordingProtocol("alice", recorder)
+        client = ClientProtocol("alice", observer=Recording(recorder))
         client.feed(encode_word(welcome(process)))
         client.lost("gone")
     assert [(row.process, row.index, row.event) for row in rows] == [

@@ -9,6 +9,8 @@ import pytest
 
 import covey
 from covey.client.events import Disconnected, Order, View
+from covey.client.protocol import ClientProtocol
+from covey.client.recording import Recording
 from covey.client.roll import name_of
 from covey.client.view import FIELDS, next_view, view_of
 from covey.errors import FrameError
@@ -137,10 +139,8 @@ def test_nothing_is_listed_before_somebody_looks() -> None:
 
 
 def test_recorded_views_name_everybody() -> None:
-    from covey.client.recording import RecordingProtocol
-
     rows: list[Row] = []
-    client = RecordingProtocol("alice", ClientRecorder("live", rows.append))
+    client = ClientProtocol("alice", observer=Recording(ClientRecorder("live", rows.append)))
     client.feed(encode_word(welcome()) + encode_word(whole(ME)) + changed(change(1_200, came=(BOB,))))
     assert [(row.event, row.members, row.transitional) for row in rows[1:]] == [
         ("view", (ME,), (ME,)),

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from covey.client.events import Disconnected, Event, Failure
 from covey.client.options import SendOptions
-from covey.client.recording import RecordingProtocol
+from covey.client.protocol import ClientProtocol
+from covey.client.recording import Recording
 from covey.protocol.values import Payload, Service
 from covey.trace.client import ClientRecorder
 from covey.trace.daemon import Sink
@@ -43,7 +44,7 @@ class Stage(NamedTuple):
 class Seat:
     """One session of a program, as its stream sees it. What comes late for an old one concerns no other."""
 
-    def __init__(self, stage: Stage, recorder: ClientRecorder, protocol: RecordingProtocol) -> None:
+    def __init__(self, stage: Stage, recorder: ClientRecorder, protocol: ClientProtocol) -> None:
         self._world = stage.world
         self._streams = stage.streams
         self._fairness = stage.fairness
@@ -163,12 +164,11 @@ class Program:
 
     def _connect(self) -> None:
         self._recorder = ClientRecorder(self._stage.run, self._stage.sink)
-        protocol = RecordingProtocol(
+        protocol = ClientProtocol(
             self._name,
-            self._recorder,
             *self._style.session_options(self._random),
-            lambda: (self._world.time_ns, None),
             **self._style.session_bounds()._asdict(),
+            observer=Recording(self._recorder, lambda: (self._world.time_ns, None)),
         )
         seat = Seat(self._stage, self._recorder, protocol)
         rank = self._style.daemon(self._random, len(self._world.cluster.daemons))
@@ -292,6 +292,6 @@ class Program:
         if self.is_connected:
             self._recorder.event("end", self._world.time_ns)
 
-    def _open(self) -> RecordingProtocol:
+    def _open(self) -> ClientProtocol:
         assert self._seat is not None
         return self._seat.protocol
