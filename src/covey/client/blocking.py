@@ -18,11 +18,11 @@ from __future__ import annotations
 import select
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from threading import get_ident
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar, TypeVarTuple
 
 from covey.errors import CoveyError, LocalProtocolError
 from covey.protocol.values import Service
@@ -35,12 +35,17 @@ from .dial_blocking import Dialled, dial
 from .events import Event, Reconnecting, Single
 from .options import SendOptions
 from .plan import DAEMON_TIMEOUT_S, TIMEOUT_S, Address, Bounds, Plan, make_plan
+from .protocol import ClientProtocol
 from .routes import Data, Destinations, listed
 from .searching import Found, Searching, drop
 from .stream import Stream
 
 LOOK_EVERY_S: Final = 1.0
 """Who waits for room looks at least so often whether nobody reads any more, and it has to do so itself."""
+
+Answer = TypeVar("Answer")
+Asked = TypeVarTuple("Asked")
+"""What a request of the protocol gives, and what it takes."""
 
 
 def connect(
@@ -103,23 +108,11 @@ class Session(SessionBase):
 
     def join(self, group: str) -> None:
         """Ask to be a member. The first `View` of the group tells from where in the stream on we are."""
-        with self._lock:
-            stream = self._open_stream()
-            stream.protocol.join(group)
-            asked = stream.emptied
-            stream.write()
-        if stream.emptied == asked or stream.at_end or stream.is_broken:
-            self._written(stream, asked)
+        self._ask(ClientProtocol.join, group)
 
     def leave(self, group: str) -> None:
         """Ask to be no member any more. `SelfLeave` tells from where in the stream on we are not."""
-        with self._lock:
-            stream = self._open_stream()
-            stream.protocol.leave(group)
-            asked = stream.emptied
-            stream.write()
-        if stream.emptied == asked or stream.at_end or stream.is_broken:
-            self._written(stream, asked)
+        self._ask(ClientProtocol.leave, group)
 
     def send(
         self,
@@ -130,14 +123,7 @@ class Session(SessionBase):
         self_discard: bool = False,
     ) -> int:
         """Send to a group, to `name@daemon`, or to several of them at once; the number of the message."""
-        with self._lock:
-            stream = self._open_stream()
-            seq = stream.protocol.send(groups, payload, SendOptions(service, kind, self_discard))
-            asked = stream.emptied
-            stream.write()
-        if stream.emptied == asked or stream.at_end or stream.is_broken:
-            self._written(stream, asked)
-        return seq
+        return self._ask(ClientProtocol.send, groups, payload, SendOptions(service, kind, self_discard))
 
     def send_many(
         self,
@@ -149,14 +135,7 @@ class Session(SessionBase):
     ) -> int:
         """Send many messages: all or, if one of them is impossible, none; the number of the first."""
         made = listed(payloads)  # By code of the program, which may take its time: other threads go on.
-        with self._lock:
-            stream = self._open_stream()
-            first = stream.protocol.send_many(groups, made, SendOptions(service, kind, self_discard))
-            asked = stream.emptied
-            stream.write()
-        if stream.emptied == asked or stream.at_end or stream.is_broken:
-            self._written(stream, asked)
-        return first
+        return self._ask(ClientProtocol.send_many, groups, made, SendOptions(service, kind, self_discard))
 
     def disconnect(self, timeout: float | None = None) -> None:
         """Leave in good order, after all that was sent before. Events that were read already can still be taken.
@@ -260,6 +239,17 @@ class Session(SessionBase):
             self._reconnected(*found, time.monotonic())
 
     # --- the stream
+
+    def _ask(self, request: Callable[[ClientProtocol, *Asked], Answer], *asked: *Asked) -> Answer:
+        """What the protocol answers to a request, which is written when this returns."""
+        with self._lock:
+            stream = self._open_stream()
+            answer = request(stream.protocol, *asked)
+            emptied = stream.emptied
+            stream.write()
+        if stream.emptied == emptied or stream.at_end or stream.is_broken:
+            self._written(stream, emptied)
+        return answer
 
     def _open_stream(self) -> Stream:
         """To ask something of; SessionOverError if there is none."""
