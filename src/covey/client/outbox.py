@@ -16,7 +16,8 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+
+import msgspec
 
 from covey.protocol.values import Payload, Service
 from covey.protocol.wire.session import RECORD_BYTES, sending_head
@@ -28,7 +29,7 @@ PARTS_FEW = 16
 """So many parts of a batch are handed to the system as they are: joining more takes less time than that."""
 
 
-class Route(NamedTuple):
+class Route(msgspec.Struct, frozen=True, gc=False):
     """Where and how a message travels. Messages of one batch share one."""
 
     groups: tuple[str, ...]
@@ -77,11 +78,11 @@ class Outbox:
 
     def put(self, route: Route, options: SendOptions, payload: bytes) -> int:
         """The number of the message."""
-        size = len(payload)
-        head = record_head(size, options.kind)
-        batch = self._batch_for(route, size + RECORD_BYTES)
+        head = record_head(len(payload), options.kind)
+        size = len(payload) + RECORD_BYTES
+        batch = self._batch_for(route, size)
         batch.parts += head, payload
-        return self._count(batch, 1, size + RECORD_BYTES)
+        return self._count(batch, 1, size)
 
     def put_many(self, route: Route, options: SendOptions, payloads: Sequence[bytes]) -> int:
         """The number of the first message."""

@@ -10,7 +10,7 @@ A body whose messages all have one size is the common one: checking it takes fou
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 from struct import Struct
@@ -26,17 +26,14 @@ MIXED: Final = -1
 
 _RECORD: Final = Struct("<IH")
 _SIZE: Final = Struct("<I")
-_head = _RECORD.pack
 
-
-def record_head(size: int, kind: int) -> bytes:
-    """What stands before a payload of this size."""
-    return _head(size, kind)
+record_head: Final[Callable[[int, int], bytes]] = _RECORD.pack
+"""What stands before a payload, from its size and kind. No function of ours: it is called for every message."""
 
 
 def records_of(payloads: Sequence[bytes], kind: int) -> Iterable[bytes]:
     """Heads and payloads, in turn."""
-    return chain.from_iterable(zip(map(_head, map(len, payloads), repeat(kind)), payloads, strict=True))
+    return chain.from_iterable(zip(map(record_head, map(len, payloads), repeat(kind)), payloads, strict=True))
 
 
 def check_records(body: Body, start: int, count: int) -> int:

@@ -96,6 +96,8 @@ class Stream:
             else:
                 self._unsent = unsent_after(self._unsent, sent) if sent < self._unsent_bytes else []
                 self._unsent_bytes -= sent
+                if not self.waiting_bytes:
+                    break
         self.emptied += 1
         return True
 
