@@ -20,7 +20,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import pytest
 import typer
 
@@ -314,20 +313,6 @@ def test_every_held_guarantee_has_a_mutant() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- 5. documents
-
-
-def setting_names(struct: type[msgspec.Struct]) -> Iterator[str]:
-    for field in msgspec.structs.fields(struct):
-        yield field.name
-        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-            yield from setting_names(field.type)
-
-
-def test_every_setting_is_documented() -> None:
-    settings = importlib.import_module("covey.config").Settings
-    document = read(ROOT / "docs" / "configuration.md")
-    missing = [name for name in setting_names(settings) if f"`{name}`" not in document]
-    assert_none(missing, "a field of Settings that docs/configuration.md does not name in backticks")
 
 
 def test_every_decision_is_listed() -> None:
