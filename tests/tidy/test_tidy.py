@@ -350,6 +350,17 @@ def test_links_are_found() -> None:
     assert list(local_links(text)) == ["b.md", "d.md", "p.md"]
 
 
+def test_documents_that_the_code_names_exist() -> None:
+    missing = [
+        f"{place(path, line)} {name}"
+        for path in python_files()
+        for line, text in enumerate(read(path).splitlines(), start=1)
+        for name in re.findall(r"(?<![\w./])docs/[\w/.-]+\.md", text)
+        if not (ROOT / name).exists()
+    ]
+    assert_none(missing, "a rule is cited by the page that holds it, and that page exists")
+
+
 def machine_paths(text: str) -> Iterator[tuple[int, str]]:
     pattern = re.compile(r"(?<![\w.])/(?:work|root|home|Users)/")
     for line, content in enumerate(text.splitlines(), start=1):
