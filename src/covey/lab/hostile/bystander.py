@@ -17,8 +17,8 @@ import msgspec
 from covey.client import blocking
 from covey.client.events import Disconnected, Message, View
 from covey.errors import CoveyError
+from covey.lab.helper_streams import say, told
 
-from .programs import say, told
 from .task import BYSTANDERS, LAST, STAMPED, BystanderResult, BystanderTask
 
 

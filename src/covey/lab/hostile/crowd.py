@@ -19,6 +19,8 @@ import msgspec
 
 from covey.errors import CoveyError
 from covey.lab.cluster import LiveError
+from covey.lab.helper_process import PATIENCE_S
+from covey.lab.helper_streams import say, told
 from covey.protocol.wire.session import (
     HEAD_BYTES,
     HELLO_BYTES_MAX,
@@ -35,8 +37,7 @@ from covey.protocol.wire.session import (
     read_from_daemon,
 )
 
-from .programs import NICE, PATIENCE_S, say, told
-from .task import CrowdTask, Tally, own_group
+from .task import NICE, CrowdTask, Tally, own_group
 
 AT_A_TIME = 256
 """Sessions that come in together: fewer than a daemon lets wait."""

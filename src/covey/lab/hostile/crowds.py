@@ -11,9 +11,10 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from covey.lab.helper_process import HelperProcess
+
 from .messages import flood, for_a_while, ready, stopped
 from .plan import Plan
-from .programs import Program
 from .stage import FARTHEST, OTHER, Stage
 from .task import CrowdTask, SenderResult, SenderTask, Tally, own_group
 
@@ -94,11 +95,11 @@ def _rate(counted: SenderResult, since: float, until: float) -> float:
 # --- helpers
 
 
-def _entered(stage: Stage, task: CrowdTask) -> Program:
+def _entered(stage: Stage, task: CrowdTask) -> HelperProcess:
     return ready(stage.crowd(task))
 
 
-def _tally(crowd: Program) -> Tally:
+def _tally(crowd: HelperProcess) -> Tally:
     crowd.tell("how")
     return crowd.answer(Tally)
 
@@ -108,7 +109,7 @@ def _members(stage: Stage) -> int:
     return int(stage.status(FARTHEST)["clients"]["groups"].get(GROUP, 0))
 
 
-def _leave(stage: Stage, crowd: Program, sessions: int) -> None:
+def _leave(stage: Stage, crowd: HelperProcess, sessions: int) -> None:
     crowd.tell("leave")
     tally = crowd.answer(Tally)
     stage.details["ended_by_daemon"] = sessions - tally.open

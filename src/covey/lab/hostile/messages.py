@@ -6,8 +6,9 @@ Not here:  crowds of sessions (crowds.py), what is measured in every scenario (s
 
 from __future__ import annotations
 
+from covey.lab.helper_process import HelperProcess
+
 from .plan import Plan
-from .programs import Program
 from .stage import FARTHEST, LEAD_S, OTHER, TROUBLED, Stage
 from .task import SenderResult, SenderTask
 
@@ -60,7 +61,7 @@ def flood(
     in_turn: bool = False,
     together: int = 1,
     rate: float = 0.0,
-) -> Program:
+) -> HelperProcess:
     """Messages of 1,000 bytes, one call after the other."""
     task = SenderTask(
         role="flood", name=name, address=stage.address(at), groups=to, in_turn=in_turn, together=together, rate=rate
@@ -68,7 +69,7 @@ def flood(
     return ready(stage.sender(task))
 
 
-def burst(stage: Stage, name: str, to: tuple[str, ...], size_min: int, size_max: int) -> Program:
+def burst(stage: Stage, name: str, to: tuple[str, ...], size_min: int, size_max: int) -> HelperProcess:
     """As many frames as the library writes, with one message each."""
     task = SenderTask(
         role="burst", name=name, address=stage.address(), groups=to, size_min=size_min, size_max=size_max
@@ -76,19 +77,19 @@ def burst(stage: Stage, name: str, to: tuple[str, ...], size_min: int, size_max:
     return ready(stage.sender(task))
 
 
-def ready(program: Program) -> Program:
+def ready(program: HelperProcess) -> HelperProcess:
     program.ready()
     return program
 
 
-def for_a_while(stage: Stage, seconds: float, *programs: Program) -> list[SenderResult]:
+def for_a_while(stage: Stage, seconds: float, *programs: HelperProcess) -> list[SenderResult]:
     for program in programs:
         program.tell("go")
     stage.wait(seconds)
     return stopped(*programs)
 
 
-def stopped(*programs: Program) -> list[SenderResult]:
+def stopped(*programs: HelperProcess) -> list[SenderResult]:
     for program in programs:
         program.tell("stop")
     return [program.answer(SenderResult) for program in programs]

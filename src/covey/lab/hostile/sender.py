@@ -19,9 +19,9 @@ import msgspec
 from covey.client import blocking, connection
 from covey.client.events import Message, View
 from covey.errors import CoveyError
+from covey.lab.helper_streams import say, told
 
-from .programs import NICE, say, told
-from .task import SenderResult, SenderTask
+from .task import NICE, SenderResult, SenderTask
 
 LOOK_S = 0.1
 """How often who waits for a message looks whether it shall stop."""

@@ -24,9 +24,9 @@ from covey.config_file import Preset
 from covey.drivers.live.events import Status, View
 from covey.lab.child import Child
 from covey.lab.cluster import LiveError, LocalCluster
+from covey.lab.helper_process import PATIENCE_S, HelperProcess, NamedTask
 
 from .outcome import Detail, Outcome
-from .programs import PATIENCE_S, Program
 from .task import BystanderResult, BystanderTask, CrowdTask, SenderTask
 
 DAEMONS: Final = ("a", "b", "c")
@@ -62,18 +62,18 @@ class Stage:
     def address(self, daemon: str = TROUBLED) -> str:
         return f"unix:{self.path(daemon)}"
 
-    def crowd(self, task: CrowdTask) -> Program:
+    def crowd(self, task: CrowdTask) -> HelperProcess:
         return self.started("crowd", task)
 
-    def sender(self, task: SenderTask) -> Program:
+    def sender(self, task: SenderTask) -> HelperProcess:
         return self.started("sender", task)
 
-    def started(self, module: str, task: Any) -> Program:
-        program = Program(module, task)
+    def started(self, module: str, task: NamedTask) -> HelperProcess:
+        program = HelperProcess(f"{__package__}.{module}", task)
         self._stack.callback(program.close)
         return program
 
-    def bystanders(self, may_miss: bool) -> list[Program]:
+    def bystanders(self, may_miss: bool) -> list[HelperProcess]:
         """The sender, then the receivers."""
         tasks = [
             BystanderTask(role="send", name="sender", address=self.address()),

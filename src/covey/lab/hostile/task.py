@@ -9,6 +9,8 @@ import msgspec
 
 from covey.protocol.wire.session import Policy
 
+NICE: Final = 10
+"""By how much those who make trouble stand back: what is measured is the daemon, not the want of processors."""
 BYSTANDERS: Final = "bystanders"
 LAST: Final = 1
 """The kind of the bystander's last message."""

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import select
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterable
@@ -22,10 +19,11 @@ import msgspec
 from covey.client.address import socket_path
 from covey.config import daemon_name
 from covey.lab.cluster import LiveError, LocalCluster
+from covey.lab.helper_process import PATIENCE_S, HelperProcess
 
 from .task import Result, Task
 
-PATIENCE_S = 60.0
+PROGRAM = f"{__package__}.program"
 ORDERED = ("causal", "agreed", "safe")
 
 
@@ -49,46 +47,6 @@ class Measurement(msgspec.Struct, frozen=True):
     p99_us: float | None
 
 
-class Program:
-    """One process of the measurement."""
-
-    def __init__(self, task: Task) -> None:
-        command = [sys.executable, "-m", "covey.lab.traffic.program", msgspec.json.encode(task).decode()]
-        self.task = task
-        # A session of its own: Ctrl-C comes to us, and we end it.
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-        )
-
-    def line(self, within_s: float = PATIENCE_S) -> str:
-        assert self._process.stdout is not None
-        if not select.select([self._process.stdout], [], [], within_s)[0]:
-            raise LiveError(f"{self.task.name} has said nothing for {within_s:g} s: a message is lost, or it hangs")
-        line = self._process.stdout.readline()
-        if not line:
-            raise LiveError(f"{self.task.name} ended early, with exit code {self._process.wait(PATIENCE_S)}")
-        return line
-
-    def ready(self) -> None:
-        if (said := msgspec.json.decode(self.line())) != "ready":
-            raise LiveError(f"{self.task.name}: {msgspec.convert(said, Result).problem}")
-
-    def go(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
-
-    def result(self) -> Result:
-        return msgspec.json.decode(self.line(self.task.seconds + PATIENCE_S), type=Result)
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
-
-
 def measure(plan: Plan) -> Measurement:
     with (
         tempfile.TemporaryDirectory(prefix="covey-bench-") as directory,
@@ -101,18 +59,19 @@ def measure(plan: Plan) -> Measurement:
 
 
 def _run(plan: Plan, cluster: LocalCluster) -> Measurement:
-    receivers = [Program(_task(plan, cluster, "receive", number)) for number in range(plan.receivers)]
-    senders = [Program(_task(plan, cluster, "send", number)) for number in range(plan.senders)]
+    receivers = [HelperProcess(PROGRAM, _task(plan, cluster, "receive", number)) for number in range(plan.receivers)]
+    senders = [HelperProcess(PROGRAM, _task(plan, cluster, "send", number)) for number in range(plan.senders)]
     programs = [*receivers, *senders]
+    within_s = plan.seconds + PATIENCE_S
     try:
         for program in programs:
             program.ready()
         before, started = _daemon_cpu(cluster), time.monotonic()
         for sender in senders:
-            sender.go()
-        sent = [sender.result() for sender in senders]
+            sender.tell("go")
+        sent = [sender.answer(Result, within_s) for sender in senders]
         _check_problems(sent)
-        received = [receiver.result() for receiver in receivers]
+        received = [receiver.answer(Result, within_s) for receiver in receivers]
         daemons = _shares(before, _daemon_cpu(cluster), time.monotonic() - started)
     finally:
         for program in programs:

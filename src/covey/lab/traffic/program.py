@@ -16,6 +16,7 @@ import msgspec
 from covey.client import blocking
 from covey.client.events import Batch, Disconnected, Message, View
 from covey.errors import CoveyError, SessionOverError
+from covey.lab.helper_streams import say, told
 from covey.protocol.values import Service
 
 from .pattern import Pattern
@@ -33,21 +34,16 @@ def main() -> int:
     try:
         with blocking.connect(task.name, task.address) as session:
             say(send(session, task) if task.role == "send" else receive(session, task))
-            sys.stdin.readline()
+            told()
     except CoveyError as error:
         say(Result(name=task.name, messages=0, seconds=0.0, cpu_seconds=0.0, problem=str(error)))
     return 0
 
 
-def say(value: object) -> None:
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
-    sys.stdout.flush()
-
-
 def send(session: blocking.Session, task: Task) -> Result:
     pattern = Pattern(task.size, _together(task))
     say("ready")
-    sys.stdin.readline()
+    told()
     service, started, busy = Service[task.service.upper()], time.monotonic(), time.process_time()
     paced = task.rate > 0
     sent = _send_paced(session, task, service) if paced else _send_freely(session, task, service, pattern)

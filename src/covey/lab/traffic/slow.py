@@ -10,8 +10,6 @@ signal, as a debugger or a full machine would.
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -21,7 +19,8 @@ import msgspec
 from covey.client.address import socket_path
 from covey.config import Settings
 from covey.drivers.live.clients import LINGER_S
-from covey.lab.cluster import LiveError, LocalCluster
+from covey.lab.cluster import LocalCluster
+from covey.lab.helper_process import PATIENCE_S, HelperProcess
 from covey.protocol.wire.session import Policy
 
 from .slow_program import SlowResult, SlowTask
@@ -29,7 +28,7 @@ from .slow_program import SlowResult, SlowTask
 DAEMONS = ("a", "b", "c")
 LEAD_S = 1.0
 """How long all is well before the stall, and after it."""
-PATIENCE_S = 60.0
+PROGRAM = f"{__package__}.slow_program"
 MEGA = 1_000_000
 
 
@@ -67,45 +66,6 @@ class SlowMeasurement(msgspec.Struct, frozen=True):
     problems: list[str]
 
 
-class Program:
-    """One process of the measurement."""
-
-    def __init__(self, task: SlowTask) -> None:
-        command = [sys.executable, "-m", "covey.lab.traffic.slow_program", msgspec.json.encode(task).decode()]
-        self._name = task.name
-        # A session of its own: Ctrl-C comes to us, and we end it.
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-        )
-
-    def line(self) -> str:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise LiveError(f"{self._name} ended early, with exit code {self._process.wait(PATIENCE_S)}")
-        return line
-
-    def result(self) -> SlowResult:
-        return msgspec.json.decode(self.line(), type=SlowResult)
-
-    def go(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
-
-    def stall(self, seconds: float) -> None:
-        self._process.send_signal(signal.SIGSTOP)
-        time.sleep(seconds)
-        self._process.send_signal(signal.SIGCONT)
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
-
-
 def measure_slow_receiver(plan: SlowPlan) -> SlowMeasurement:
     with (
         tempfile.TemporaryDirectory(prefix="covey-bench-") as directory,
@@ -119,18 +79,26 @@ def measure_slow_receiver(plan: SlowPlan) -> SlowMeasurement:
 
 def _run(plan: SlowPlan, cluster: LocalCluster) -> tuple[SlowResult, list[SlowResult]]:
     """What the sender and the receivers saw; the slow receiver is the last."""
-    receivers = [Program(_receiver(plan, cluster, daemon)) for daemon in DAEMONS]
-    sender = Program(_sender(plan, cluster))
+    receivers = [HelperProcess(PROGRAM, _receiver(plan, cluster, daemon)) for daemon in DAEMONS]
+    sender = HelperProcess(PROGRAM, _sender(plan, cluster))
+    within_s = plan.stall_s + PATIENCE_S
     try:
         for program in (*receivers, sender):
-            program.line()
-        sender.go()
+            program.ready()
+        sender.tell("go")
         time.sleep(LEAD_S)
-        receivers[-1].stall(plan.stall_s)
-        return sender.result(), [receiver.result() for receiver in receivers]
+        _stall(receivers[-1], plan.stall_s)
+        sent, *received = (program.answer(SlowResult, within_s) for program in (sender, *receivers))
+        return sent, received
     finally:
         for program in (*receivers, sender):
             program.close()
+
+
+def _stall(process: HelperProcess, seconds: float) -> None:
+    process.signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    process.signal(signal.SIGCONT)
 
 
 def _receiver(plan: SlowPlan, cluster: LocalCluster, daemon: str) -> SlowTask:

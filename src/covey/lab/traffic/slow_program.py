@@ -16,9 +16,9 @@ import msgspec
 
 from covey.client import blocking
 from covey.client.events import Batch, Disconnected, View
+from covey.lab.helper_streams import say, told
 from covey.protocol.wire.session import Policy
 
-from .program import say
 from .task import GROUP, LAST
 
 CHUNK_MESSAGES = 10
@@ -56,7 +56,7 @@ def main() -> int:
     task = msgspec.json.decode(sys.argv[1], type=SlowTask)
     with blocking.connect(task.name, task.address, policy=task.policy) as session:
         say(send(session, task) if task.seconds else receive(session, task))
-        sys.stdin.readline()
+        told()
     return 0
 
 
@@ -65,7 +65,7 @@ def main() -> int:
 
 def send(session: blocking.Session, task: SlowTask) -> SlowResult:
     say("ready")
-    sys.stdin.readline()
+    told()
     start = due = time.monotonic()
     sent, longest = 0, 0.0
     while (now := time.monotonic()) < start + task.seconds:
