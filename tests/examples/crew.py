@@ -19,7 +19,7 @@ import pytest
 
 import covey
 from covey.client.address import socket_path
-from covey.lab.cluster import LocalCluster, Place
+from covey.lab.cluster import Host, LocalCluster
 from covey.lab.faultnet import FaultNet
 
 ROOT = Path(__file__).parents[2]
@@ -45,9 +45,9 @@ def addresses(cluster: LocalCluster, first: str) -> list[str]:
 
 
 @contextmanager
-def three(directory: Path, settings: str = PATIENT, places: list[Place] | None = None) -> Iterator[LocalCluster]:
+def three(directory: Path, settings: str = PATIENT, hosts: list[Host] | None = None) -> Iterator[LocalCluster]:
     """Three daemons in one view."""
-    with LocalCluster(directory, run=directory.name, places=places, traced=False) as cluster:
+    with LocalCluster(directory, run=directory.name, hosts=hosts, traced=False) as cluster:
         cluster.file.write_text(cluster.file.read_text() + settings)
         cluster.start(*NAMES)
         cluster.wait_for_view(*NAMES)
@@ -60,8 +60,8 @@ def three_that_can_be_parted(directory: Path) -> Iterator[tuple[LocalCluster, Fa
         pytest.skip(reason)
     with ExitStack() as stack:
         net = stack.enter_context(FaultNet(hosts=3))
-        places = [Place(net.address(host), PORT, partial(net.popen, host)) for host in net.hosts]
-        yield stack.enter_context(three(directory, "", places)), net
+        hosts = [Host(net.address(host), PORT, partial(net.popen, host)) for host in net.hosts]
+        yield stack.enter_context(three(directory, "", hosts)), net
 
 
 def run(program: Coroutine[Any, Any, None]) -> None:

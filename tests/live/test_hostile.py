@@ -12,12 +12,12 @@ from covey.cli.main import app
 from covey.lab.cluster import LiveError
 from covey.lab.hostile.measure import measure_hostile, open_files
 from covey.lab.hostile.outcome import Outcome, summary
-from covey.lab.hostile.plan import Plan
+from covey.lab.hostile.plan import HostilePlan
 
 PATIENT = {"token_lost_ms": 2_000, "peer_timeout_ms": 3_000}
 """On a machine with too much to do, a daemon that had no time must not be taken for a lost one."""
 
-SMALL = Plan(
+SMALL = HostilePlan(
     sessions=150,
     groups=2_000,
     silent=5,
@@ -40,7 +40,7 @@ FIELDS = {
 }
 
 
-def measured(name: str, plan: Plan = SMALL) -> Outcome:
+def measured(name: str, plan: HostilePlan = SMALL) -> Outcome:
     [(_, outcome)] = measure_hostile([name], plan)
     return outcome
 

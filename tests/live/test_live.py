@@ -15,7 +15,7 @@ import pytest
 
 from covey.config import Cluster, DaemonConfig
 from covey.config_file import render
-from covey.drivers.live.launch import Options, command
+from covey.drivers.live.launch import DaemonOptions, command
 from covey.drivers.live.sockets import free_ports
 from covey.guarantees.checkers import check
 from covey.lab.cluster import LiveError, LocalCluster
@@ -129,7 +129,7 @@ def test_garbage_does_not_disturb(tmp_path: Path) -> None:
 
 def test_a_second_daemon_of_the_same_name_is_refused(tmp_path: Path) -> None:
     with started(tmp_path, seed=8) as cluster:
-        again = command(Options(config=str(cluster.file), name="a"))
+        again = command(DaemonOptions(config=str(cluster.file), name="a"))
         second = subprocess.run(again, capture_output=True, text=True, timeout=30, check=False)
         assert second.returncode == 2
         assert "is it running already?" in second.stderr
@@ -139,7 +139,7 @@ def test_another_host_than_loopback_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "covey.toml"
     text = render(Cluster("x", (DaemonConfig("a", 0, "192.0.2.1", 4803),)), "lan")
     file.write_text(text.replace("allow_unsealed = true", "allow_unsealed = false"))
-    far = command(Options(config=str(file), name="a"))
+    far = command(DaemonOptions(config=str(file), name="a"))
     ran = subprocess.run(far, capture_output=True, text=True, timeout=30, check=False)
     assert ran.returncode == 2
     assert "write 127.0.0.1" in ran.stderr
@@ -151,7 +151,7 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
     )
     file = tmp_path / "covey.toml"
     file.write_text(render(cluster, "loopback"))
-    alone = command(Options(config=str(file), name="a", json=True))
+    alone = command(DaemonOptions(config=str(file), name="a", json=True))
     with subprocess.Popen(alone, stdout=subprocess.PIPE) as daemon:
         assert daemon.stdout is not None
         assert b'"ready"' in daemon.stdout.readline()

@@ -14,7 +14,7 @@ import pytest
 from covey.config import Cluster, DaemonConfig
 from covey.drivers.live.endpoint import Endpoint
 from covey.guarantees.checkers import check
-from covey.lab.cluster import LocalCluster, Place
+from covey.lab.cluster import Host, LocalCluster
 from covey.lab.faultnet import FaultNet, Path
 from covey.protocol.effects import Send
 
@@ -70,8 +70,8 @@ def test_a_closed_port_on_another_host_is_reported() -> None:
 
 def test_daemons_keep_every_promise_among_lost_and_delayed_frames(tmp_path: FilePath) -> None:
     with FaultNet(hosts=3, seed=1, path=Path(delay_ms=1, jitter_ms=1, loss=0.02)) as net:
-        places = [Place(net.address(host), PORT, partial(net.popen, host)) for host in net.hosts]
-        with LocalCluster(tmp_path, run=tmp_path.name, load=80, seed=1, places=places) as cluster:
+        hosts = [Host(net.address(host), PORT, partial(net.popen, host)) for host in net.hosts]
+        with LocalCluster(tmp_path, run=tmp_path.name, load=80, seed=1, hosts=hosts) as cluster:
             cluster.start("a", "b", "c")
             cluster.wait_for_view("a", "b", "c")
             cluster.wait_for_traffic(150)

@@ -16,7 +16,7 @@ from covey.cli.main import app
 from covey.config import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.drivers.live.events import Noticed
-from covey.drivers.live.launch import Options, command
+from covey.drivers.live.launch import DaemonOptions, command
 from covey.drivers.live.sockets import free_ports
 from covey.lab.cluster import LocalCluster
 from covey.protocol.evs.codec import VERSION
@@ -37,19 +37,19 @@ def another_cluster(cluster: LocalCluster, folder: Path) -> Outsider:
     daemons = (DaemonConfig("x", 0, port=port), DaemonConfig("y", 0, *cluster.address("a")))
     file = folder / "theirs.toml"
     file.write_text(render(Cluster("theirs", daemons), "loopback"))
-    return command(Options(config=str(file), name="x")), f"127.0.0.1:{port}", ""
+    return command(DaemonOptions(config=str(file), name="x")), f"127.0.0.1:{port}", ""
 
 
 def another_configuration(cluster: LocalCluster, folder: Path) -> Outsider:
     """Somebody changed a setting in the file of one host."""
     file = folder / "edited.toml"
     file.write_text(cluster.file.read_text() + "\n[settings]\ntoken_lost_ms = 251\n")
-    return command(Options(config=str(file), name="c")), _address_of_c(cluster), "c"
+    return command(DaemonOptions(config=str(file), name="c")), _address_of_c(cluster), "c"
 
 
 def another_version(cluster: LocalCluster, folder: Path) -> Outsider:
     """The same file, and a Covey that speaks the next version."""
-    python, *flags, boot, options = command(Options(config=str(cluster.file), name="c"))
+    python, *flags, boot, options = command(DaemonOptions(config=str(cluster.file), name="c"))
     return (
         [python, *flags, boot.replace("from covey", NEXT_VERSION + "from covey", 1), options],
         _address_of_c(cluster),

@@ -217,6 +217,31 @@ def test_what_is_no_plan_is_noticed(source: str, noticed: bool) -> None:
     assert bool(list(breaches_of_planning(ast.parse(source)))) == noticed
 
 
+# --------------------------------------------------------------------------------------------- one name, one meaning
+
+OUTER: Final = (ROOT / "src" / "covey" / "lab", ROOT / "src" / "covey" / "cli")
+
+
+def class_places() -> dict[str, list[Path]]:
+    """Where a class of each name is defined in the package."""
+    found: dict[str, list[Path]] = {}
+    for path in python_files():
+        if path.is_relative_to(ROOT / "src"):
+            for node in ast.walk(ast.parse(read(path), str(path))):
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, []).append(path)
+    return found
+
+
+def test_a_class_of_lab_or_cli_has_a_name_of_its_own() -> None:
+    twins = [
+        f"{name}: {', '.join(str(path.relative_to(ROOT)) for path in paths)}"
+        for name, paths in class_places().items()
+        if len(paths) > 1 and any(path.is_relative_to(folder) for path in paths for folder in OUTER)
+    ]
+    assert_none(twins, "one name, one meaning: say which plan, which task, which program it is")
+
+
 # ---------------------------------------------------------------------------------------------- 3. no order from sets
 
 # Who calls these does not care in which order the elements come.

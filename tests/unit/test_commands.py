@@ -18,11 +18,11 @@ from covey.cli.main import app, build, summary
 from covey.cli.status_tables import print_statuses
 from covey.client.address import socket_path
 from covey.config_file import load
-from covey.drivers.live.launch import Options, from_arguments
+from covey.drivers.live.launch import DaemonOptions, from_arguments
 from covey.guarantees.checkers.verdict import Violation
 from covey.lab import failover
 from covey.lab.cluster import LiveError
-from covey.lab.failover import KINDS, Failover, Plan
+from covey.lab.failover import KINDS, Failover, FailoverPlan
 
 RUNNING: dict[str, Any] = {
     "state": "op",
@@ -162,7 +162,7 @@ class Started:
     """Processes that are not started."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.options: list[Options] = []
+        self.options: list[DaemonOptions] = []
         monkeypatch.setattr(up, "_wait_for", lambda _: 0)
         monkeypatch.setattr("subprocess.Popen", lambda command, **_: self.options.append(from_arguments(command[-1:])))
 
@@ -260,10 +260,10 @@ def test_status_shows_rates_windows_and_drops_by_reason(capsys: pytest.CaptureFi
 # --- bench failover
 
 
-def with_result(monkeypatch: pytest.MonkeyPatch, result: Failover | LiveError) -> list[Plan]:
-    plans: list[Plan] = []
+def with_result(monkeypatch: pytest.MonkeyPatch, result: Failover | LiveError) -> list[FailoverPlan]:
+    plans: list[FailoverPlan] = []
 
-    def measured(plan: Plan) -> Iterator[Failover]:
+    def measured(plan: FailoverPlan) -> Iterator[Failover]:
         plans.append(plan)
         if isinstance(result, LiveError):
             raise result
@@ -282,7 +282,7 @@ def test_failover_tells_medians_and_worst_cases(runner: CliRunner, monkeypatch: 
     for kind in ("start", "kill", "stop", "merge", "resume"):
         assert (told[f"{kind}_ms"], told[f"{kind}_worst_ms"]) == (2.0, 9.0)
     assert (told["trials"], told["violations"]) == (3, 0)
-    assert plans == [Plan(3, 10, 2, 7.0, 0)]
+    assert plans == [FailoverPlan(3, 10, 2, 7.0, 0)]
 
 
 def test_a_violation_in_the_trace_fails_the_bench(runner: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from covey.drivers.live import daemon
-from covey.drivers.live.launch import Options, command, from_arguments
+from covey.drivers.live.launch import DaemonOptions, command, from_arguments
 
 
 def test_what_a_daemon_is_told_arrives() -> None:
-    options = Options(config="covey.toml", name="a", trace="dir", load=1.5, seed=7, json=True, control=True)
+    options = DaemonOptions(config="covey.toml", name="a", trace="dir", load=1.5, seed=7, json=True, control=True)
     *_, told = command(options)
     assert from_arguments([told]) == options
 
@@ -29,7 +29,7 @@ def test_options_that_cannot_be_read_are_refused(
 def test_a_missing_file_is_refused_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    *_, told = command(Options(config=str(tmp_path / "covey.toml"), name="a"))
+    *_, told = command(DaemonOptions(config=str(tmp_path / "covey.toml"), name="a"))
     monkeypatch.setattr(sys, "argv", ["daemon", told])
     assert daemon.main() == 2
     assert "make one with `covey init`" in capsys.readouterr().err

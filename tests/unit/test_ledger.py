@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covey.lab.demo.ledger import Entry, Ledger, State
+from covey.lab.demo.ledger import Ledger, LedgerEntry, LedgerState
 
 
 class House:
@@ -31,7 +31,7 @@ class House:
     def book(self, to: str, *ids: str) -> None:
         for entry in ids:
             for name in to:
-                self.ledgers[name].on_entry(Entry(entry, 1))
+                self.ledgers[name].on_entry(LedgerEntry(entry, 1))
 
     def ids(self, name: str) -> list[str]:
         return [entry.id for entry in self.ledgers[name].entries]
@@ -91,8 +91,8 @@ def test_a_newcomer_gets_everything_and_brings_nothing() -> None:
     house.book("a", "1", "2")
     house.view("a", "b")
     assert house.pending == [
-        State("v2", ("a",), (Entry("1", 1), Entry("2", 1))),
-        State("v2", ("b",), ()),
+        LedgerState("v2", ("a",), (LedgerEntry("1", 1), LedgerEntry("2", 1))),
+        LedgerState("v2", ("b",), ()),
     ]
     house.exchange()
     assert house.ids("b") == ["1", "2"]

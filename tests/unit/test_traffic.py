@@ -10,16 +10,16 @@ import pytest
 from covey.client.events import Batch, batch_of
 from covey.ids import Ballot
 from covey.lab.cluster import LiveError
-from covey.lab.traffic.measure import Plan, _judge
+from covey.lab.traffic.measure import TrafficPlan, _judge
 from covey.lab.traffic.pattern import Pattern
 from covey.lab.traffic.seen import Seen
-from covey.lab.traffic.task import LAST, Result, Task
+from covey.lab.traffic.task import LAST, TrafficResult, TrafficTask
 from covey.protocol.values import Service
 from covey.protocol.wire.session import Arrived, record_parts, sender_prefix
 
 PROCESS = "send0@a:7.3"
 SIZE = 100
-TASK = Task(
+TASK = TrafficTask(
     role="receive", name="receive0", address="", size=SIZE, service="agreed", seconds=1, rate=0, senders=1, receivers=1
 )
 
@@ -40,7 +40,7 @@ def batch(first: int, payloads: list[bytes]) -> Batch:
     return batch_of(Arrived(*head, memoryview(body)))
 
 
-def seen(batches: Batches, task: Task = TASK) -> Seen:
+def seen(batches: Batches, task: TrafficTask = TASK) -> Seen:
     made = Seen(task)
     for first, payloads in batches:
         made.take(batch(first, payloads))
@@ -88,8 +88,8 @@ def test_the_last_message_comes_once() -> None:
     assert "came after its last one" in one.problem
 
 
-def result(name: str, messages: int, order: str = "x", problem: str = "") -> Result:
-    return Result(name=name, messages=messages, seconds=1.0, cpu_seconds=0.1, order=order, problem=problem)
+def result(name: str, messages: int, order: str = "x", problem: str = "") -> TrafficResult:
+    return TrafficResult(name=name, messages=messages, seconds=1.0, cpu_seconds=0.1, order=order, problem=problem)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def result(name: str, messages: int, order: str = "x", problem: str = "") -> Res
         ("unreliable", result("s", 10), [result("r", 11)], "r got 11 of 10"),
     ],
 )
-def test_receivers_are_compared(service: str, sent: Result, received: list[Result], told: str) -> None:
+def test_receivers_are_compared(service: str, sent: TrafficResult, received: list[TrafficResult], told: str) -> None:
     with pytest.raises(LiveError, match=told):
-        _judge(Plan(service=service), [sent], received)
+        _judge(TrafficPlan(service=service), [sent], received)
 
 
 def test_receivers_of_unreliable_messages_need_not_agree() -> None:
-    _judge(Plan(service="unreliable"), [result("s", 10)], [result("r", 8), result("q", 9, "y")])
+    _judge(TrafficPlan(service="unreliable"), [result("s", 10)], [result("r", 8), result("q", 9, "y")])

@@ -12,8 +12,8 @@ from .bench_tables import show_failover, tell_hostile, tell_slow, tell_traffic
 
 if TYPE_CHECKING:
     from covey.lab.hostile.outcome import Outcome
-    from covey.lab.hostile.plan import Plan as HostilePlan
-    from covey.lab.traffic.measure import Measurement, Plan
+    from covey.lab.hostile.plan import HostilePlan
+    from covey.lab.traffic.measure import Measurement, TrafficPlan
     from covey.lab.traffic.slow import SlowMeasurement, SlowPlan
 
 app = typer.Typer(name="bench", help="Measure with real processes.", no_args_is_help=True, rich_markup_mode=None)
@@ -38,11 +38,11 @@ def failover(
     The trace of each trial is checked; exits 1 if a guarantee is violated, or if the daemons do not come to one view.
     """
     from covey.lab.cluster import LiveError
-    from covey.lab.failover import Plan, measure_failover
+    from covey.lab.failover import FailoverPlan, measure_failover
 
     from .tables import progress
 
-    plan = Plan(daemons, trials, pause_trials, pause_seconds, seed)
+    plan = FailoverPlan(daemons, trials, pause_trials, pause_seconds, seed)
     try:
         *_, result = progress(measure_failover(plan), trials, "trials")
     except LiveError as error:
@@ -169,7 +169,7 @@ def hostile(
     one of them is lost or out of order, or a daemon dies.
     """
     from covey.lab.hostile.outcome import summary
-    from covey.lab.hostile.plan import Plan
+    from covey.lab.hostile.plan import HostilePlan
     from covey.lab.hostile.scenarios import SCENARIOS
 
     names = scenario or list(SCENARIOS)
@@ -178,7 +178,7 @@ def hostile(
             _refuse("hostile", f"--scenario {name}: write one of {' '.join(SCENARIOS)}")
     if preset not in ("loopback", "lan", "wan"):
         _refuse("hostile", f"--preset {preset}: write loopback, lan or wan")
-    plan = Plan(
+    plan = HostilePlan(
         preset=preset,  # type: ignore[arg-type]
         sessions=sessions,
         groups=groups,
@@ -227,18 +227,18 @@ def _measured_slow(plan: SlowPlan) -> SlowMeasurement:
         raise typer.Exit(1) from None
 
 
-def _plan(**fields: float | str) -> Plan:
-    from covey.lab.traffic.measure import Plan
+def _plan(**fields: float | str) -> TrafficPlan:
+    from covey.lab.traffic.measure import TrafficPlan
     from covey.protocol.values import Service as Services
 
     names = [service.name.lower() for service in Services]
     if fields["service"] not in names:
         print(f"--service {fields['service']}: write one of {' '.join(names)}", file=sys.stderr)
         raise typer.Exit(2)
-    return Plan(**fields)  # type: ignore[arg-type]
+    return TrafficPlan(**fields)  # type: ignore[arg-type]
 
 
-def _measured(command: str, plan: Plan) -> Measurement:
+def _measured(command: str, plan: TrafficPlan) -> Measurement:
     from covey.lab.cluster import LiveError
     from covey.lab.traffic.measure import measure
 

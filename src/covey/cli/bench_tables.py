@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from covey.lab.failover import Failover
-    from covey.lab.traffic.measure import Plan
+    from covey.lab.traffic.measure import TrafficPlan
     from covey.lab.traffic.slow import SlowMeasurement, SlowPlan
 
 HOSTILE_COLUMNS = {
@@ -45,7 +45,7 @@ def show_failover(result: Failover, as_json: bool) -> None:
         screen.print(f"{result.events:,} events checked: every guarantee held", highlight=False)
 
 
-def tell_traffic(plan: Plan, told: dict[str, object], as_json: bool) -> None:
+def tell_traffic(plan: TrafficPlan, told: dict[str, object], as_json: bool) -> None:
     if as_json:
         print(json.dumps(told))
         return

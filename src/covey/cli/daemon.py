@@ -75,12 +75,12 @@ def daemon(
 
     SIGTERM or Ctrl-C stops it in good order.
     """
-    from covey.drivers.live.launch import Options, command
+    from covey.drivers.live.launch import DaemonOptions, command
 
     configuration = _load(config)
     _check_name(configuration, name)
     directory = None if trace is None else str(trace)
-    options = Options(config=str(config), name=name, trace=directory, run=run, json=as_json)
+    options = DaemonOptions(config=str(config), name=name, trace=directory, run=run, json=as_json)
     # A process of its own from here on: a daemon carries none of the command line's libraries.
     os.execv(sys.executable, command(options))
 

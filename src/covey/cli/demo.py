@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from covey.trace.record import Row
 
     from .demo_spark import SparkJudge
-    from .demo_stage import Judgement, Stage
+    from .demo_stage import DemoJudgement, DemoStage
 
 KEPT = "Every promise was kept. What you saw is called extended virtual synchrony."
 EXAMPLES = ("covey demo", "covey demo --keep played && covey trace cat played/trace", "covey demo --spark")
@@ -45,12 +45,12 @@ def demo(
     """
     from covey.lab.cluster import LiveError
 
-    from .demo_stage import Stage
+    from .demo_stage import DemoStage
 
     if spark and find_spec("pyspark") is None:
         fail("demo", "--spark needs Spark: pip install 'covey[spark]'", USAGE)
     directory = _new_directory(keep)
-    stage = Stage(as_json)
+    stage = DemoStage(as_json)
     worth_keeping, holds = keep is not None, False
     with ExitStack() as stack:
         try:
@@ -70,7 +70,7 @@ def demo(
     raise typer.Exit(0 if holds else BROKEN)
 
 
-def _perform(directory: Path, stage: Stage, seconds: float) -> None:
+def _perform(directory: Path, stage: DemoStage, seconds: float) -> None:
     from covey.lab.cluster import LocalCluster
     from covey.lab.demo.acts import GROUPS, ROLES, play
     from covey.lab.demo.troupe import Troupe
@@ -87,7 +87,7 @@ def _spark_judge(directory: Path, as_json: bool) -> SparkJudge:
     return SparkJudge(directory / "trace", as_json)
 
 
-def _judge(directory: Path, stage: Stage, second: SparkJudge | None) -> bool:
+def _judge(directory: Path, stage: DemoStage, second: SparkJudge | None) -> bool:
     """Whether every judge says that every guarantee holds."""
     from covey.trace.reading import read_whole
 
@@ -103,11 +103,11 @@ def _judge(directory: Path, stage: Stage, second: SparkJudge | None) -> bool:
     return holds
 
 
-def by_checkers(rows: list[Row]) -> Judgement:
+def by_checkers(rows: list[Row]) -> DemoJudgement:
     """The checkers of the simulator, between daemons and between programs."""
     from covey.guarantees.checkers import CHECKERS, check_levels
 
-    from .demo_stage import Judgement, Line
+    from .demo_stage import DemoJudgement, Line
 
     levels = [{one.guarantee: one for one in verdicts} for verdicts in check_levels("demo", rows)]
     lines = []
@@ -117,7 +117,7 @@ def by_checkers(rows: list[Row]) -> Judgement:
         broken = sum(one.violation_count for one in found)
         violations = [violation for one in found for violation in one.violations]
         lines.append(Line(guarantee, _cases(daemons), _cases(programs), broken, violations))
-    return Judgement(f"{len(rows):,} events checked", lines)
+    return DemoJudgement(f"{len(rows):,} events checked", lines)
 
 
 def _cases(verdict: Verdict | None) -> int | None:

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from covey.guarantees import HELD
 from covey.guarantees.checkers.verdict import Violation
-from covey.lab.demo.acts import Equals, Lesson, Merge, Shown, Step, Told
+from covey.lab.demo.acts import ActStep, Equals, Lesson, Merge, ShownView, Told
 
 WIDE: Final = 90
 WIDTH_MAX: Final = 110
@@ -37,7 +37,7 @@ class Line(NamedTuple):
     violations: list[Violation]
 
 
-class Judgement(NamedTuple):
+class DemoJudgement(NamedTuple):
     """One verdict on every guarantee."""
 
     title: str
@@ -48,7 +48,7 @@ class Judgement(NamedTuple):
         return not any(line.broken for line in self.lines)
 
 
-class Stage:
+class DemoStage:
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
         stream = sys.stderr if as_json else sys.stdout
@@ -66,7 +66,7 @@ class Stage:
             print(msgspec.json.encode(told).decode(), flush=True)
         if self._rows and type(self._rows[0]) is not type(told):
             self._flush()
-        if isinstance(told, Step):
+        if isinstance(told, ActStep):
             self._step(told)
         elif isinstance(told, Lesson):
             self._screen.print(Padding(Text(told.text, style="italic"), (0, 0, 0, 2), expand=False))
@@ -79,7 +79,7 @@ class Stage:
 
     # --- the play
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: ActStep) -> None:
         self._busy.stop()
         self.say("")
         self._screen.print(Text(step.act.upper(), style="bold"))
@@ -94,8 +94,8 @@ class Stage:
         self._screen.print(Padding(self._table(rows), (0, 0, 0, 2), expand=False))
 
     def _table(self, rows: list[Told]) -> Table:
-        if isinstance(rows[0], Shown):
-            views = [row for row in rows if isinstance(row, Shown)]
+        if isinstance(rows[0], ShownView):
+            views = [row for row in rows if isinstance(row, ShownView)]
             return _views(views) if self._screen.width >= WIDE else _narrow_views(views)
         if isinstance(rows[0], Merge):
             return _merges([row for row in rows if isinstance(row, Merge)])
@@ -103,7 +103,7 @@ class Stage:
 
     # --- the verdict
 
-    def judgement(self, judgement: Judgement) -> None:
+    def judgement(self, judgement: DemoJudgement) -> None:
         table = Table("", "promise", box=None, pad_edge=False, title=judgement.title, title_justify="left")
         for heading in ("daemons", "programs", "broken"):
             table.add_column(heading, justify="right")
@@ -144,7 +144,7 @@ def _plain(*columns: str) -> Table:
     return table
 
 
-def _views(rows: list[Shown]) -> Table:
+def _views(rows: list[ShownView]) -> Table:
     table = _plain("ms", "view of", "members", "moved together", "why")
     for row in rows:
         names = (Text(" ".join(row.members), style="bold"), Text(" ".join(row.transitional)))
@@ -152,7 +152,7 @@ def _views(rows: list[Shown]) -> Table:
     return table
 
 
-def _narrow_views(rows: list[Shown]) -> Table:
+def _narrow_views(rows: list[ShownView]) -> Table:
     table = _plain("ms", "view")
     for row in rows:
         text = Text(f"{row.group}: ").append(" ".join(row.members), style="bold")
@@ -162,7 +162,7 @@ def _narrow_views(rows: list[Shown]) -> Table:
     return table
 
 
-def _why(row: Shown) -> str:
+def _why(row: ShownView) -> str:
     """Of a merge: who is new to those who saw this; of a loss: who is gone."""
     new = [name for name in row.members if name not in row.transitional]
     if row.cause in {"network", "merge"} and new:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
-class Shown(Protocol):
+class ShownViolation(Protocol):
     """A violation, wherever it comes from."""
 
     @property
@@ -38,7 +38,7 @@ def progress(items: Iterable[Item], total: int, unit: str) -> Iterator[Item]:
         yield from bar.track(items, total=total)
 
 
-def print_guarantees(title: str, premises: Mapping[str, int], violations: Sequence[Shown]) -> None:
+def print_guarantees(title: str, premises: Mapping[str, int], violations: Sequence[ShownViolation]) -> None:
     """How many cases each guarantee was checked on, and what broke it."""
     table = Table("guarantee", "cases checked", "violations", title=title, title_justify="left")
     broken: dict[str, int] = {}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from .top_picture import Look, Picture
-    from .where import Asked
+    from .where import AskedDaemon
 
 EXAMPLES = (
     "covey top",
@@ -64,7 +64,7 @@ def top(
             _watch(asked, look, every)
 
 
-def _look(asked: list[Asked]) -> Look:
+def _look(asked: list[AskedDaemon]) -> Look:
     from .top_picture import Look
     from .where import answers
 
@@ -77,7 +77,7 @@ def _is_terminal() -> bool:
     return is_terminal()
 
 
-def _print_objects(asked: list[Asked], look: Look, every: float, once: bool) -> None:
+def _print_objects(asked: list[AskedDaemon], look: Look, every: float, once: bool) -> None:
     import msgspec
 
     from .top_picture import picture
@@ -106,7 +106,7 @@ def _print_once(look: Look, before: Look) -> None:
     console.print(screen(shown, console.width, 4 * lines + 40))
 
 
-def _watch(asked: list[Asked], look: Look, every: float) -> None:
+def _watch(asked: list[AskedDaemon], look: Look, every: float) -> None:
     from rich.console import Console
     from rich.live import Live
 

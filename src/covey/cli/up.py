@@ -46,7 +46,7 @@ def up(
     """
     from covey.client.address import find_file
     from covey.config_file import load
-    from covey.drivers.live.launch import Options, command
+    from covey.drivers.live.launch import DaemonOptions, command
 
     if config is not None and (daemons is not None or directory is not None):
         fail("up", "--config runs a cluster as it is: leave out --daemons and --dir, which are for a new one")
@@ -57,7 +57,7 @@ def up(
         _refuse_if_running(cluster, path)
     _say_what_next(cluster, path)
     commands = [
-        command(Options(config=str(path), name=one.name, json=as_json, views_only=not as_json, control=True))
+        command(DaemonOptions(config=str(path), name=one.name, json=as_json, views_only=not as_json, control=True))
         for one in cluster.daemons
     ]
     # Their own sessions: Ctrl-C comes to us, and we stop them in good order. Our end of their input is open while we

@@ -17,9 +17,13 @@ from typing import Final, Self
 
 import msgspec
 
-from covey.drivers.live.events import Event, StateEntered, View, from_line
+from covey.drivers.live.events import Event, StateEntered, Status, View, from_line
 
 EXIT_WITHIN_S: Final = 10.0
+REST_S: Final = 0.4
+"""How long nothing may happen before processes count as at rest: longer than any heartbeat or parked token."""
+MOMENT_S: Final = REST_S / 8
+"""After so long it is asked again, if nothing was said before."""
 
 Popen = Callable[..., "subprocess.Popen[bytes]"]
 """Starts a process: here, or on a host of a test network."""
@@ -176,3 +180,25 @@ class Children:
 
     def child(self, name: str) -> Child:
         return next(child for child in self.living() if child.name == name)
+
+    # --- waiting
+
+    def _come_to_rest(self, statuses: Callable[[], list[Status]], within_s: float) -> bool:
+        """Whether, within this time, all were settled and nothing happened for a while."""
+        deadline = time.monotonic() + within_s
+        still: dict[str, int] = {}
+        since = time.monotonic()
+        while time.monotonic() < deadline:
+            told = statuses()
+            changes = {status.process: status.changes for status in told}
+            if changes != still or not all(status.settled for status in told):
+                still, since = changes, time.monotonic()
+            elif time.monotonic() - since >= REST_S:
+                return True
+            self._moment()
+        return False
+
+    def _moment(self) -> None:
+        """Until something was said, but not for long."""
+        with self._changed:
+            self._changed.wait(MOMENT_S)

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeVar
 from covey.config import Cluster, DaemonConfig, daemon_name, is_loopback
 from covey.config_file import Preset, render
 from covey.drivers.live.events import Ended, Ready, Status, View
-from covey.drivers.live.launch import Options, command
+from covey.drivers.live.launch import DaemonOptions, command
 from covey.drivers.live.sockets import free_ports
 from covey.drivers.live.status import socket_path
 from covey.errors import CoveyError
@@ -31,8 +31,6 @@ from .child import Child, Children, Popen
 
 HOST: Final = "127.0.0.1"
 WITHIN_S: Final = 15.0
-REST_S: Final = 0.4
-"""How long nothing may happen before a cluster counts as at rest: longer than any heartbeat or parked token."""
 
 Kind = TypeVar("Kind")
 
@@ -41,7 +39,7 @@ class LiveError(CoveyError):
     """Live daemons did not do what was waited for; the text says what, and what they said last."""
 
 
-class Place(NamedTuple):
+class Host(NamedTuple):
     """Where a daemon runs."""
 
     host: str
@@ -49,9 +47,9 @@ class Place(NamedTuple):
     popen: Popen = subprocess.Popen
 
 
-def here(count: int) -> list[Place]:
+def hosts_here(count: int) -> list[Host]:
     """On loopback, at ports that are free now."""
-    return [Place(HOST, port) for port in free_ports(count)]
+    return [Host(HOST, port) for port in free_ports(count)]
 
 
 class LocalCluster(Children):
@@ -64,14 +62,14 @@ class LocalCluster(Children):
         load: float = 0,
         bursts: bool = False,
         seed: int = 0,
-        places: Sequence[Place] | None = None,
+        hosts: Sequence[Host] | None = None,
         preset: Preset | None = None,
         multicast: str | None = None,
         traced: bool = True,
     ) -> None:
         self._traced = traced
         self.directory = directory
-        self._places = list(places) if places is not None else here(count)
+        self._hosts = list(hosts) if hosts is not None else hosts_here(count)
         self.trace = directory / "trace"
         self.run = run
         self._load = load
@@ -81,11 +79,11 @@ class LocalCluster(Children):
         self.trace.mkdir(parents=True, exist_ok=True)
         self.cluster = Cluster(
             run,
-            tuple(DaemonConfig(daemon_name(rank), 0, one.host, one.port) for rank, one in enumerate(self._places)),
+            tuple(DaemonConfig(daemon_name(rank), 0, one.host, one.port) for rank, one in enumerate(self._hosts)),
             multicast,
         )
         self.file = directory / "covey.toml"
-        fitting: Preset = "loopback" if all(is_loopback(one.host) for one in self._places) else "lan"
+        fitting: Preset = "loopback" if all(is_loopback(one.host) for one in self._hosts) else "lan"
         self.file.write_text(render(self.cluster, preset or fitting))
 
     def close(self) -> None:
@@ -117,7 +115,7 @@ class LocalCluster(Children):
 
     def _start(self, name: str) -> Child:
         assert all(child.name != name for child in self.living()), f"{name} is running"
-        options = Options(
+        options = DaemonOptions(
             config=str(self.file),
             name=name,
             trace=str(self.trace) if self._traced else None,
@@ -128,7 +126,7 @@ class LocalCluster(Children):
             json=True,
             control=True,
         )
-        popen = self._places[self.cluster.rank_of(name)].popen
+        popen = self._hosts[self.cluster.rank_of(name)].popen
         child = Child(name, command(options), self.directory / f"{name}.log", self._changed, popen)
         self._lives.append(child)
         return child
@@ -259,7 +257,7 @@ class LocalCluster(Children):
         """
         for child in self.living():
             child.command("quiet")
-        at_rest = self._come_to_rest(within_s)
+        at_rest = self._come_to_rest(self.statuses, within_s)
         if at_rest:
             self._end()
         self.close()
@@ -279,21 +277,6 @@ class LocalCluster(Children):
     def rows(self) -> list[Row]:
         """The trace so far. TraceError: rows were lost, and half a trace must not be judged as if it were all."""
         return read_whole(self.trace)
-
-    def _come_to_rest(self, within_s: float) -> bool:
-        deadline = time.monotonic() + within_s
-        still: dict[str, int] = {}
-        since = time.monotonic()
-        while time.monotonic() < deadline:
-            statuses = self.statuses()
-            changes = {status.process: status.changes for status in statuses}
-            if changes != still or not all(status.settled for status in statuses):
-                still, since = changes, time.monotonic()
-            elif time.monotonic() - since >= REST_S:
-                return True
-            with self._changed:
-                self._changed.wait(REST_S / 8)
-        return False
 
     def _record_crashes(self) -> None:
         """A killed daemon cannot write its last row. We know when it was killed, and its trace says how far it came."""

@@ -35,7 +35,7 @@ KINDS: Final = {
 LOAD_PER_S: Final = 50.0
 
 
-class Plan(msgspec.Struct, frozen=True):
+class FailoverPlan(msgspec.Struct, frozen=True):
     """What is measured, and how often."""
 
     daemons: int = 3
@@ -68,7 +68,7 @@ class Failover(msgspec.Struct):
         return found | {"events": self.events, "violations": len(self.violations)}
 
 
-def measure_failover(plan: Plan) -> Iterator[Failover]:
+def measure_failover(plan: FailoverPlan) -> Iterator[Failover]:
     """What is known after each trial. LiveError: the daemons did not do what a trial waits for."""
     random, result = Random(plan.seed), Failover()
     for number in range(plan.trials):

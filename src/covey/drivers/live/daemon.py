@@ -34,7 +34,7 @@ from .control import CommandLines
 from .driver import LiveDaemon, clock, new_life
 from .events import Ended, Event, Gone, Noticed, Ready, StateEntered, Status, event_of, to_line
 from .freed_memory import FreedMemory, freed_memory
-from .launch import Options, from_arguments
+from .launch import DaemonOptions, from_arguments
 from .load import Load
 from .log import to_text
 from .measures import Measures
@@ -60,7 +60,7 @@ GROUPS_TOLD_MAX, MEMBERS_TOLD_MAX = 1_000, 5_000
 class DaemonProcess:
     """A LiveDaemon with everything a process has: signals, standard streams, files."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: DaemonOptions) -> None:
         configuration = load(Path(options.config))
         self._cluster = configuration.cluster
         life = new_life(self._cluster, options.name)

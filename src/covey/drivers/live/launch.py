@@ -18,7 +18,7 @@ import msgspec
 MODULE: Final = "covey.drivers.live.daemon"
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a daemon process is told."""
 
     config: str
@@ -43,17 +43,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Take commands from standard input; its end stops the daemon."""
 
 
-def command(options: Options) -> list[str]:
+def command(options: DaemonOptions) -> list[str]:
     frugal = "import gc, sys; gc.disable(); sys.modules['typing_extensions'] = None"
     boot = f"{frugal}; sys.path[:] = {sys.path!r}; from {MODULE} import main; sys.exit(main())"
     return [sys.executable, "-S", "-c", boot, msgspec.json.encode(options).decode()]
 
 
-def from_arguments(arguments: list[str]) -> Options:
+def from_arguments(arguments: list[str]) -> DaemonOptions:
     """
     >>> from_arguments(['{"config": "covey.toml", "name": "a"}']).name
     'a'
     """
     if len(arguments) != 1:
         raise msgspec.ValidationError("one argument, a JSON object")
-    return msgspec.json.decode(arguments[0], type=Options)
+    return msgspec.json.decode(arguments[0], type=DaemonOptions)

@@ -59,7 +59,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return f"{REPLAY}--seed {seed}{''.join(flags)}"
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """One run, completely."""
 
     seed: int
@@ -80,7 +80,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How much a daemon does for clients in one step."""
 
 
-def draw(seed: int, asked: Asked, random: Random) -> Options:
+def draw(seed: int, asked: Asked, random: Random) -> RunOptions:
     """A default run costs much the same, whatever its shape: n daemons deliver n times what each of n submits."""
     cluster = _cluster(asked, random)
     kinds = frozenset(kind for kind in FAULT_KINDS if random.random() < 0.55)
@@ -89,7 +89,7 @@ def draw(seed: int, asked: Asked, random: Random) -> Options:
     room = min(1.0, 16 / weight**2)
     clients = asked.clients if asked.clients is not None else random.choice((0, 0, 3))
     shared = asked.clients is None and clients > 0
-    return Options(
+    return RunOptions(
         seed=seed,
         cluster=cluster,
         settings=_limits(seed, _bounds(seed, _large_packets(seed, far, _settings(cluster, far, random)))),

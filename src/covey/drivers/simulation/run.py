@@ -19,7 +19,7 @@ from covey.trace.segments import SegmentWriter
 from .clients import Program, Stage
 from .fairness import Fairness
 from .faults import MS, SECOND, Faults
-from .options import Asked, Options, draw
+from .options import Asked, RunOptions, draw
 from .reactions import Reactions
 from .storms import Storms
 from .streams import Streams
@@ -42,7 +42,7 @@ class Result(msgspec.Struct):
     """What a run showed."""
 
     seed: int
-    options: Options
+    options: RunOptions
     events: int
     verdicts: list[Verdict]
     count: Count
@@ -67,7 +67,7 @@ class Played(NamedTuple):
     """A run that is over, before its trace is judged."""
 
     world: World
-    options: Options
+    options: RunOptions
     reactions: set[str]
     fairness: Verdict
 
@@ -125,7 +125,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
     return Played(world, options, faults.reactions | seen.seen | fairness.reactions, fairness.verdict())
 
 
-def _programs(stage: Stage, options: Options) -> tuple[list[Program], list[Program]]:
+def _programs(stage: Stage, options: RunOptions) -> tuple[list[Program], list[Program]]:
     """Those that act by themselves, and those that wait for a storm."""
     style, world = stage.style, stage.world
     names = style.names[: options.clients]

@@ -31,7 +31,7 @@ ROLES: Final = (
 )
 
 
-class Step(msgspec.Struct, frozen=True, tag_field="kind", tag="step"):
+class ActStep(msgspec.Struct, frozen=True, tag_field="kind", tag="step"):
     """What is about to be shown, and why it matters. `since` says what the times of its views are counted from."""
 
     act: str
@@ -39,7 +39,7 @@ class Step(msgspec.Struct, frozen=True, tag_field="kind", tag="step"):
     since: str = ""
 
 
-class Shown(msgspec.Struct, frozen=True, tag_field="kind", tag="view"):
+class ShownView(msgspec.Struct, frozen=True, tag_field="kind", tag="view"):
     """One view, as those who moved into it together saw it; so many milliseconds after what the act is about."""
 
     act: str
@@ -81,7 +81,7 @@ class Lesson(msgspec.Struct, frozen=True, tag_field="kind", tag="lesson"):
     text: str
 
 
-Told = Step | Shown | Equals | Merge | Lesson
+Told = ActStep | ShownView | Equals | Merge | Lesson
 
 
 class _Act(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ class _Act(msgspec.Struct, frozen=True):
 
 ALL: Final = {"euros": ("anna ben carl dora",), "points": ("ben dora eve",)}
 
-PROLOGUE: Final = Step(
+PROLOGUE: Final = ActStep(
     "prologue",
     "Four daemons, a to d, and five programs, each a process of its own on this machine. The programs keep a ledger "
     "of euros (anna, ben, carl, dora) and one of points (ben, dora, eve). There is no database: each program has a "
@@ -192,7 +192,7 @@ ACTS: Final = (
     ),
 )
 
-EPILOGUE: Final = Step(
+EPILOGUE: Final = ActStep(
     "check",
     "Everybody stops. Daemons and programs have written down what they sent, delivered and installed, the killed ones "
     "up to their last moment. Now each promise is checked on these traces alone, by code that knows nothing of the "
@@ -205,7 +205,7 @@ def play(cluster: LocalCluster, troupe: Troupe, seconds: float) -> Iterator[Told
     yield PROLOGUE
     former = _Former()
     for act in ACTS:
-        yield Step(act.name, act.text, act.since)
+        yield ActStep(act.name, act.text, act.since)
         time.sleep(seconds)
         begun = time.time_ns()
         at = act.do(cluster, troupe)
@@ -243,7 +243,7 @@ class _Former:
     def __init__(self) -> None:
         self._members: dict[str, list[tuple[str, ...]]] = {}
 
-    def told(self, one: Shown) -> Shown:
+    def told(self, one: ShownView) -> ShownView:
         seen = self._members.setdefault(one.group, [])
         before = next((members for members in reversed(seen) if {*members} >= {*one.transitional}), ())
         seen.append(one.members)
@@ -252,11 +252,11 @@ class _Former:
 
 def _views(
     act: _Act, at: int, daemons: list[View], programs: list[tuple[str, GroupViewed]], former: _Former
-) -> list[Shown]:
+) -> list[ShownView]:
     """One for each set that moved together: all of them saw the same."""
     seen = [_of_daemon(act.name, view, at) for view in daemons]
     seen += [_of_program(act.name, name, view, at) for name, view in programs]
-    found: dict[tuple[str, str, tuple[str, ...]], Shown] = {}
+    found: dict[tuple[str, str, tuple[str, ...]], ShownView] = {}
     for one in seen:
         key = (one.group, one.view, one.transitional)
         known = found.get(key, one)
@@ -268,17 +268,17 @@ def _views(
     return sorted(shown, key=lambda one: (one.group != DAEMONS, one.group, one.after_ms))
 
 
-def _of_daemon(act: str, view: View, at: int) -> Shown:
+def _of_daemon(act: str, view: View, at: int) -> ShownView:
     after = _ms(view.time_ns - at)
-    return Shown(
+    return ShownView(
         act, DAEMONS, after, view.view, view.members, view.transitional, view.cause, view.reason, (view.name,)
     )  # fmt: skip
 
 
-def _of_program(act: str, name: str, view: GroupViewed, at: int) -> Shown:
+def _of_program(act: str, name: str, view: GroupViewed, at: int) -> ShownView:
     """A join, leave or disconnect is somebody's; the network's changes have the reason of the daemons."""
     reason = view.detail if view.cause == "network" else view.detail.rpartition(":")[0]
-    return Shown(
+    return ShownView(
         act, view.group, _ms(view.time_ns - at), view.view, view.members, view.transitional, view.cause, reason, (name,)
     )
 

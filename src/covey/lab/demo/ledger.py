@@ -20,19 +20,19 @@ from collections.abc import Iterable
 import msgspec
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class LedgerEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One booking."""
 
     id: str
     amount: int
 
 
-class State(msgspec.Struct, frozen=True, array_like=True):
+class LedgerState(msgspec.Struct, frozen=True, array_like=True):
     """What a set of equals has, said by the lowest of them. It counts in this view only."""
 
     view: str
     equals: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerEntry, ...]
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -46,21 +46,21 @@ class Ledger:
     """
     >>> anna = Ledger("anna")
     >>> anna.on_view("1", ["anna"], ["anna"])
-    >>> anna.on_entry(Entry("x", 5)); anna.balance
+    >>> anna.on_entry(LedgerEntry("x", 5)); anna.balance
     5
     >>> anna.on_view("2", ["anna", "ben"], ["anna"])  # ben did not come with us: he needs what we have
-    State(view='2', equals=('anna',), entries=(Entry(id='x', amount=5),))
+    LedgerState(view='2', equals=('anna',), entries=(LedgerEntry(id='x', amount=5),))
     """
 
     def __init__(self, me: str) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[LedgerEntry] = []
         self.balance = 0
         self._me = me
         self._equals = frozenset([me])
         self._members = frozenset([me])
         self._view = ""
-        self._states: dict[tuple[str, ...], tuple[Entry, ...]] = {}
-        self._waiting: list[Entry] | None = None
+        self._states: dict[tuple[str, ...], tuple[LedgerEntry, ...]] = {}
+        self._waiting: list[LedgerEntry] | None = None
         """None: nothing is awaited."""
 
     @property
@@ -72,7 +72,7 @@ class Ledger:
         """Differs if an entry or the order differs."""
         return hashlib.blake2b(msgspec.json.encode(self.entries), digest_size=3).hexdigest()
 
-    def on_view(self, view: str, members: Iterable[str], together: Iterable[str]) -> State | None:
+    def on_view(self, view: str, members: Iterable[str], together: Iterable[str]) -> LedgerState | None:
         """What to send to the group, if it is ours to send."""
         self._book(self._waiting or [])  # Our equals came along, and had the same entries waiting.
         self._view, self._members = view, frozenset(members)
@@ -81,15 +81,15 @@ class Ledger:
         self._waiting = None if self._equals == self._members else []
         if self._waiting is None or self._me != min(self._equals):
             return None
-        return State(view, tuple(sorted(self._equals)), tuple(self.entries))
+        return LedgerState(view, tuple(sorted(self._equals)), tuple(self.entries))
 
-    def on_entry(self, entry: Entry) -> None:
+    def on_entry(self, entry: LedgerEntry) -> None:
         if self._waiting is None:
             self._book([entry])
         else:
             self._waiting.append(entry)
 
-    def on_state(self, state: State) -> Merged | None:
+    def on_state(self, state: LedgerState) -> Merged | None:
         """What was put together, if this was the last state that was missing."""
         if self._waiting is None or state.view != self._view:
             return None
@@ -98,7 +98,7 @@ class Ledger:
             return None
         return self._merge(self._waiting)
 
-    def _merge(self, waiting: list[Entry]) -> Merged:
+    def _merge(self, waiting: list[LedgerEntry]) -> Merged:
         """The longest first, then what only others have: the same rule everywhere, so the same ledger everywhere."""
         sides = sorted(self._states.items(), key=lambda side: (-len(side[1]), side[0]))
         merged = {entry.id: entry for _, entries in sides for entry in entries}
@@ -109,7 +109,7 @@ class Ledger:
         self._equals, self._waiting = self._members, None
         return Merged(tuple((equals, len(entries)) for equals, entries in sides), total)
 
-    def _book(self, entries: Iterable[Entry]) -> None:
+    def _book(self, entries: Iterable[LedgerEntry]) -> None:
         for entry in entries:
             self.entries.append(entry)
             self.balance += entry.amount

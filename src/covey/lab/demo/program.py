@@ -28,7 +28,7 @@ from covey.protocol.values import Service
 from covey.trace.client import ClientRecorder
 from covey.trace.segments import SegmentWriter
 
-from .ledger import Entry, Ledger, Merged, State
+from .ledger import Ledger, LedgerEntry, LedgerState, Merged
 
 MODULE: Final = "covey.lab.demo.program"
 STDIN, STDOUT = 0, 1
@@ -42,7 +42,7 @@ BOTH_SHARE: Final = 0.2
 LISTEN_S: Final = 0.02
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DemoTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a program is told."""
 
     name: str
@@ -57,13 +57,13 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     pause_s: float
 
 
-def command(task: Task) -> list[str]:
+def command(task: DemoTask) -> list[str]:
     boot = f"import sys; sys.path[:] = {sys.path!r}; from {MODULE} import main; sys.exit(main(sys.argv[1:]))"
     return [sys.executable, "-S", "-c", boot, msgspec.json.encode(task).decode()]
 
 
-class Program:
-    def __init__(self, task: Task, writer: SegmentWriter) -> None:
+class DemoProgram:
+    def __init__(self, task: DemoTask, writer: SegmentWriter) -> None:
         self._task = task
         self._random = Random(task.seed)
         self._recorder = ClientRecorder(task.run, writer.append)
@@ -140,9 +140,9 @@ class Program:
     def _on_message(self, message: Message) -> None:
         for ledger in [self._ledgers[group] for group in message.groups if group in self._ledgers]:
             if message.kind == ENTRY:
-                ledger.on_entry(msgspec.json.decode(message.payload, type=Entry))
+                ledger.on_entry(msgspec.json.decode(message.payload, type=LedgerEntry))
             elif message.kind == STATE:
-                merged = ledger.on_state(msgspec.json.decode(message.payload, type=State))
+                merged = ledger.on_state(msgspec.json.decode(message.payload, type=LedgerState))
                 if merged is not None:
                     self._say_merged(message.groups[0], merged)
 
@@ -164,7 +164,7 @@ class Program:
                 self._session.send(random.choice(groups), random.randbytes(20), service, NOTE)
                 return
             self._booked += 1
-            entry = Entry(f"{self._session.process}#{self._booked}", random.randint(-50, 100))
+            entry = LedgerEntry(f"{self._session.process}#{self._booked}", random.randint(-50, 100))
             to = groups if random.random() < BOTH_SHARE else random.choice(groups)
             self._session.send(to, msgspec.json.encode(entry), random.choice((Service.AGREED, Service.SAFE)), ENTRY)
         except SessionOverError:
@@ -222,7 +222,7 @@ def _name(process: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    task = msgspec.json.decode(arguments[0], type=Task)
+    task = msgspec.json.decode(arguments[0], type=DemoTask)
     with SegmentWriter(Path(task.trace), task.stem) as writer:
-        Program(task, writer).run()
+        DemoProgram(task, writer).run()
     return 0

@@ -14,15 +14,14 @@ from typing import Any, Final, NamedTuple
 
 from covey.client.address import socket_path
 from covey.drivers.live.events import Ended, GroupViewed, LedgersMerged, Ready, Status
-from covey.lab.child import Child, Children
-from covey.lab.cluster import REST_S, WITHIN_S, LiveError, LocalCluster, crash_row
+from covey.lab.child import MOMENT_S, Child, Children
+from covey.lab.cluster import WITHIN_S, LiveError, LocalCluster, crash_row
 from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
-from .program import Task, command
+from .program import DemoTask, command
 
 PAUSE_S: Final = 0.06
-MOMENT_S: Final = 0.05
 CLOSED: Final = ("disconnect", "refused", "crash", "end")
 """With one of these rows a history of a client is at its end."""
 
@@ -81,9 +80,9 @@ class Troupe(Children):
                 child.command(command_line)
         return at
 
-    def _task(self, role: Role, number: int) -> Task:
+    def _task(self, role: Role, number: int) -> DemoTask:
         digest = self._cluster.cluster.digest()
-        return Task(
+        return DemoTask(
             name=role.name,
             groups=role.groups,
             to=self._groups,
@@ -176,26 +175,13 @@ class Troupe(Children):
             if child.exit_code is not None:
                 raise LiveError(f"{child.name} ended with code {child.exit_code}: {child.last_words()}")
 
-    def _moment(self) -> None:
-        with self._changed:
-            self._changed.wait(MOMENT_S)
-
     # --- the end of a run
 
     def finish(self, within_s: float = WITHIN_S) -> None:
         """When programs and daemons are at rest, living programs end their rows; connections stay until `close`."""
         self.tell("quiet")
-        deadline = time.monotonic() + within_s
-        still: dict[str, int] = {}
-        since = time.monotonic()
-        while time.monotonic() - since < REST_S or not still:
-            statuses = [*self.statuses(), *self._cluster.statuses()]
-            changes = {status.process: status.changes for status in statuses}
-            if changes != still or not all(status.settled for status in statuses):
-                still, since = changes, time.monotonic()
-            if time.monotonic() > deadline:
-                raise LiveError(f"waited {within_s:g} s for programs and daemons to come to rest")
-            self._moment()
+        if not self._come_to_rest(lambda: [*self.statuses(), *self._cluster.statuses()], within_s):
+            raise LiveError(f"waited {within_s:g} s for programs and daemons to come to rest")
         self.tell("end")
         self._wait(lambda: all(_said(child, Ended) for child in self.living()), "the last words of programs")
 

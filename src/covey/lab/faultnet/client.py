@@ -14,7 +14,7 @@ import sys
 import threading
 from typing import Final, TypeVar
 
-from .messages import REPLY, Adopt, Done, Ready, Request, Start, channel, hear, say
+from .messages import REPLY, Adopt, HostsReady, Request, RequestDone, Start, channel, hear, say
 from .path import FaultNetError
 
 WITHIN_S: Final = 30.0
@@ -36,7 +36,7 @@ class RouterProcess:
         with theirs:
             self._popen = subprocess.Popen(command, stdin=theirs.fileno(), start_new_session=True)
         try:
-            _, self.namespaces = self._exchange(start, Ready)
+            _, self.namespaces = self._exchange(start, HostsReady)
         except BaseException:
             self.close()
             raise
@@ -53,7 +53,7 @@ class RouterProcess:
         """Should the bench die without a chance to clean up, this process is killed."""
         process = os.pidfd_open(pid)
         try:
-            self._exchange(Adopt(), Done, process)
+            self._exchange(Adopt(), RequestDone, process)
         finally:
             os.close(process)
 

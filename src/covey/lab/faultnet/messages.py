@@ -3,7 +3,7 @@
 In:        values.  Out: bytes and descriptors that travel together, and values again.
 Not here:  what a request does (router.py), who asks (client.py).
 
-The router's first message is Ready, in reply to Start, with the namespaces of all hosts in their order.
+The router's first message is HostsReady, in reply to Start, with the namespaces of all hosts in their order.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Pair = tuple[int, int]
 """Source and destination, as numbers of hosts."""
 
 
-class Message(msgspec.Struct, frozen=True, tag=True):
+class RouterMessage(msgspec.Struct, frozen=True, tag=True):
     """Anything said, in either direction."""
 
 
-class Start(Message, frozen=True):
+class Start(RouterMessage, frozen=True):
     """The first request."""
 
     hosts: int
@@ -38,29 +38,29 @@ class Start(Message, frozen=True):
     """Of every pair, until it gets another."""
 
 
-class SetPaths(Message, frozen=True):
+class SetPaths(RouterMessage, frozen=True):
     """From now on these pairs have these paths; all of them change at the same moment."""
 
     paths: list[tuple[Pair, Path]]
 
 
-class Adopt(Message, frozen=True):
+class Adopt(RouterMessage, frozen=True):
     """With the descriptor of a process: kill it when the router ends, and the bench cannot."""
 
 
-class Ask(Message, frozen=True):
+class Ask(RouterMessage, frozen=True):
     """How are things? The reply is a Report."""
 
 
-class Ready(Message, frozen=True):
+class HostsReady(RouterMessage, frozen=True):
     """The hosts exist; their namespaces come with this."""
 
 
-class Done(Message, frozen=True):
+class RequestDone(RouterMessage, frozen=True):
     """The request has been carried out."""
 
 
-class Report(Message, frozen=True):
+class Report(RouterMessage, frozen=True):
     """What has happened so far. All that hosts sent before the request is counted or under way."""
 
     pairs: list[tuple[Pair, Counters]]
@@ -73,7 +73,7 @@ class Report(Message, frozen=True):
 
 
 Request = Start | SetPaths | Adopt | Ask
-Reply = Ready | Done | Report
+Reply = HostsReady | RequestDone | Report
 
 REQUEST: Final[msgspec.msgpack.Decoder[Request]] = msgspec.msgpack.Decoder(Request)
 REPLY: Final[msgspec.msgpack.Decoder[Reply]] = msgspec.msgpack.Decoder(Reply)
@@ -86,7 +86,7 @@ def channel() -> tuple[socket.socket, socket.socket]:
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
-def say(to: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
+def say(to: socket.socket, message: RouterMessage, descriptors: Sequence[int] = ()) -> None:
     socket.send_fds(to, [msgspec.msgpack.encode(message)], list(descriptors))
 
 

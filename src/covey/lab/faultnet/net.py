@@ -22,7 +22,7 @@ from covey.errors import ConfigError
 from covey.lab.faultnet import namespace
 
 from .client import RouterProcess
-from .messages import HOSTS_MAX, Ask, Done, Pair, Report, SetPaths, Start
+from .messages import HOSTS_MAX, Ask, Pair, Report, RequestDone, SetPaths, Start
 from .path import Counters, FaultNetError, Path
 
 MTU_MIN: Final = 576
@@ -136,7 +136,7 @@ class FaultNet:
         self._change({pair: replace(self._paths[pair], cut=cut) for pair in pairs})
 
     def _change(self, paths: dict[Pair, Path]) -> None:
-        self._router.ask(SetPaths(list(paths.items())), Done)
+        self._router.ask(SetPaths(list(paths.items())), RequestDone)
         self._paths |= paths
 
     def _check(self, *hosts: int) -> None:

@@ -32,7 +32,7 @@ from typing import Final
 from covey.lab.faultnet import namespace
 
 from .lane import SECOND_NS, Lane
-from .messages import REQUEST, Adopt, Ask, Done, Ready, Reply, Report, Request, SetPaths, Start, hear, say
+from .messages import REQUEST, Adopt, Ask, HostsReady, Reply, Report, Request, RequestDone, SetPaths, Start, hear, say
 
 PACKETS_PER_READ: Final = 64
 """From one host, before the others and what is due have their turn."""
@@ -160,7 +160,7 @@ class Router:
                 return self._report()
             case Start():
                 raise AssertionError("a router starts once")
-        return Done()
+        return RequestDone()
 
     def _report(self) -> Report:
         pairs = [(pair, lane.counters) for pair, lane in self._lanes.items()]
@@ -212,7 +212,7 @@ def main() -> int:
     own = namespace.own_namespace()
     hosts = [namespace.make_host(host, start.mtu) for host in range(1, start.hosts + 1)]
     namespace.enter(own)
-    say(control, Ready(), [made for made, _ in hosts])
+    say(control, HostsReady(), [made for made, _ in hosts])
     for made in (own, *(made for made, _ in hosts)):
         os.close(made)  # Namespaces belong to those who use them: the bench, and the processes inside.
     Router(control, start, [device for _, device in hosts]).run()

@@ -65,7 +65,7 @@ def _send_one(session: blocking.Session, number: int, kind: int = 0) -> int:
 
 def receive(session: blocking.Session, task: BystanderTask) -> BystanderResult:
     session.join(BYSTANDERS)
-    seen, is_ready = Seen(task), False
+    seen, is_ready = BystanderSeen(task), False
     for event in session:
         if isinstance(event, View) and len(event.members) == task.receivers and not is_ready:
             is_ready = True
@@ -80,7 +80,7 @@ def receive(session: blocking.Session, task: BystanderTask) -> BystanderResult:
     return seen.result()
 
 
-class Seen:
+class BystanderSeen:
     """What one receiver has got: every message, in the order sent."""
 
     def __init__(self, task: BystanderTask) -> None:

@@ -1,7 +1,7 @@
 """Many sessions in one process of lower priority, which holds their streams and makes no events of what comes.
 
 In:        its task, as one JSON argument; on standard input `go` (join), `how` (tell how you are), `leave` (close all).
-Out:       "ready" when all are let in; a Tally for each `how` and `leave`; each one JSON line on standard output.
+Out:       "ready" when all are let in; a CrowdTally for each `how` and `leave`; each one JSON line on standard output.
 Not here:  which crowd does what when (crowds.py, messages.py).
 
 Everything a session says is made beforehand: what is measured is what a daemon does with it, not the library.
@@ -37,7 +37,7 @@ from covey.protocol.wire.session import (
     read_from_daemon,
 )
 
-from .task import NICE, CrowdTask, Tally, own_group
+from .task import NICE, CrowdTally, CrowdTask, own_group
 
 AT_A_TIME = 256
 """Sessions that come in together: fewer than a daemon lets wait."""
@@ -183,8 +183,8 @@ class Crowd:
             return False
         return True
 
-    def _tally(self) -> Tally:
-        return Tally(
+    def _tally(self) -> CrowdTally:
+        return CrowdTally(
             open=len(self._connections),
             bytes_read=self._bytes,
             frames_read=self._frames,

@@ -1,6 +1,6 @@
 """Trouble by sessions: storms, very many groups, members that do not read, members that make senders wait.
 
-In:        a Plan and a stage.  Out: what there is to say of this trouble alone, in the stage's details.
+In:        a HostilePlan and a stage.  Out: what there is to say of this trouble alone, in the stage's details.
 Not here:  the crowd's own process (crowd.py), what is measured in every scenario (stage.py).
 
 Each is bounded in time, also where daemons are overwhelmed.
@@ -14,9 +14,9 @@ from typing import Final
 from covey.lab.helper_process import HelperProcess
 
 from .messages import flood, for_a_while, ready, stopped
-from .plan import Plan
-from .stage import FARTHEST, OTHER, Stage
-from .task import CrowdTask, SenderResult, SenderTask, Tally, own_group
+from .plan import HostilePlan
+from .stage import FARTHEST, OTHER, HostileStage
+from .task import CrowdTally, CrowdTask, SenderResult, SenderTask, own_group
 
 GROUP: Final = "crowd"
 GROUPS_SESSIONS: Final = 10
@@ -24,7 +24,7 @@ QUIET_S: Final = 0.5
 """A crowd to which nothing came for so long has all that there is."""
 
 
-def storm(plan: Plan, stage: Stage) -> None:
+def storm(plan: HostilePlan, stage: HostileStage) -> None:
     """Sessions that join one group at once, and leave it at once."""
     crowd = _entered(stage, CrowdTask(name="s", path=stage.path(), sessions=plan.sessions, group=GROUP))
     started = time.monotonic()
@@ -37,7 +37,7 @@ def storm(plan: Plan, stage: Stage) -> None:
     _leave(stage, crowd, plan.sessions)
 
 
-def groups(plan: Plan, stage: Stage) -> None:
+def groups(plan: HostilePlan, stage: HostileStage) -> None:
     """Few sessions that join very many groups with long names, and leave."""
     each = plan.groups // GROUPS_SESSIONS
     crowd = _entered(
@@ -52,7 +52,7 @@ def groups(plan: Plan, stage: Stage) -> None:
     _leave(stage, crowd, GROUPS_SESSIONS)
 
 
-def silent(plan: Plan, stage: Stage) -> None:
+def silent(plan: HostilePlan, stage: HostileStage) -> None:
     """Members that never read, each of a group of its own, while somebody sends to them all as fast as is usual."""
     task = CrowdTask(name="q", path=stage.path(), sessions=plan.silent, reads=False, group_characters=20)
     crowd = _entered(stage, task)
@@ -65,7 +65,7 @@ def silent(plan: Plan, stage: Stage) -> None:
     _leave(stage, crowd, plan.silent)
 
 
-def blocker(plan: Plan, stage: Stage) -> None:
+def blocker(plan: HostilePlan, stage: HostileStage) -> None:
     """A new member that makes senders wait and never reads, again and again."""
     count = stage.sender(SenderTask(role="count", name="count", address=stage.address(OTHER), groups=(GROUP,)))
     count.ready()
@@ -95,22 +95,22 @@ def _rate(counted: SenderResult, since: float, until: float) -> float:
 # --- helpers
 
 
-def _entered(stage: Stage, task: CrowdTask) -> HelperProcess:
+def _entered(stage: HostileStage, task: CrowdTask) -> HelperProcess:
     return ready(stage.crowd(task))
 
 
-def _tally(crowd: HelperProcess) -> Tally:
+def _tally(crowd: HelperProcess) -> CrowdTally:
     crowd.tell("how")
-    return crowd.answer(Tally)
+    return crowd.answer(CrowdTally)
 
 
-def _members(stage: Stage) -> int:
+def _members(stage: HostileStage) -> int:
     """As the daemon farthest from the trouble knows them."""
     return int(stage.status(FARTHEST)["clients"]["groups"].get(GROUP, 0))
 
 
-def _leave(stage: Stage, crowd: HelperProcess, sessions: int) -> None:
+def _leave(stage: HostileStage, crowd: HelperProcess, sessions: int) -> None:
     crowd.tell("leave")
-    tally = crowd.answer(Tally)
+    tally = crowd.answer(CrowdTally)
     stage.details["ended_by_daemon"] = sessions - tally.open
     stage.details["crowd_read_mb"] = round(tally.bytes_read / 1_000_000, 1)

@@ -1,6 +1,6 @@
 """`covey bench hostile`: one scenario after the other, each on daemons of its own.
 
-In:        which scenarios, and a Plan.  Out: an Outcome each; LiveError where it cannot be measured here.
+In:        which scenarios, and a HostilePlan.  Out: an Outcome each; LiveError where it cannot be measured here.
 Not here:  the scenarios (scenarios.py), how they are shown (cli/).
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 from covey.lab.cluster import LiveError
 
 from .outcome import Outcome, worst
-from .plan import Plan
+from .plan import HostilePlan
 from .scenarios import SCENARIOS
 from .stage import play
 
@@ -22,7 +22,7 @@ FILES_BESIDES: Final = 256
 """Open files of a process besides its sessions."""
 
 
-def measure_hostile(names: Sequence[str], plan: Plan) -> Iterator[tuple[str, Outcome]]:
+def measure_hostile(names: Sequence[str], plan: HostilePlan) -> Iterator[tuple[str, Outcome]]:
     with open_files(max(plan.sessions, plan.silent) + FILES_BESIDES):
         for name in names:
             yield name, worst([play(act, terms) for act, terms in SCENARIOS[name].stages(plan)])

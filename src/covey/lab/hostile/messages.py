@@ -1,6 +1,6 @@
 """Trouble by messages: large beside small ones, and long names; and the senders that other troubles use.
 
-In:        a Plan and a stage.  Out: what there is to say of this trouble alone, in the stage's details.
+In:        a HostilePlan and a stage.  Out: what there is to say of this trouble alone, in the stage's details.
 Not here:  crowds of sessions (crowds.py), what is measured in every scenario (stage.py).
 """
 
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from covey.lab.helper_process import HelperProcess
 
-from .plan import Plan
-from .stage import FARTHEST, LEAD_S, OTHER, TROUBLED, Stage
+from .plan import HostilePlan
+from .stage import FARTHEST, LEAD_S, OTHER, TROUBLED, HostileStage
 from .task import SenderResult, SenderTask
 
 
-def large(plan: Plan, stage: Stage) -> None:
+def large(plan: HostilePlan, stage: HostileStage) -> None:
     """A large message beside small ones that keep the queue of the daemon full."""
     floods = [burst(stage, f"small{number}", ("small", "little"), 1_000, 1_000) for number in range(4)]
     echo = stage.sender(
@@ -31,7 +31,7 @@ def large(plan: Plan, stage: Stage) -> None:
     stage.details["large_is_waiting"] = big.is_waiting
 
 
-def long_names(plan: Plan, stage: Stage) -> None:
+def long_names(plan: HostilePlan, stage: HostileStage) -> None:
     """Small messages to three groups of 41 characters, while the other daemons have much to send too."""
     load = [flood(stage, f"load{daemon}", ("load",), at=daemon, together=100) for daemon in (OTHER, FARTHEST)]
     named = [burst(stage, f"named{number}", _names(3, 41), 20, 250) for number in range(3)]
@@ -39,7 +39,7 @@ def long_names(plan: Plan, stage: Stage) -> None:
     stage.details["long_names_sent"] = sum(one.messages for one in sent[len(load) :])
 
 
-def many_names(plan: Plan, stage: Stage) -> None:
+def many_names(plan: HostilePlan, stage: HostileStage) -> None:
     """Messages of up to 56 KB to 90 groups of 78 characters."""
     named = burst(stage, "named", _names(90, 78), 1_000, 56_000)
     stage.details["many_names_sent"] = for_a_while(stage, plan.seconds, named)[0].messages
@@ -53,7 +53,7 @@ def _names(count: int, characters: int) -> tuple[str, ...]:
 
 
 def flood(
-    stage: Stage,
+    stage: HostileStage,
     name: str,
     to: tuple[str, ...],
     *,
@@ -69,7 +69,7 @@ def flood(
     return ready(stage.sender(task))
 
 
-def burst(stage: Stage, name: str, to: tuple[str, ...], size_min: int, size_max: int) -> HelperProcess:
+def burst(stage: HostileStage, name: str, to: tuple[str, ...], size_min: int, size_max: int) -> HelperProcess:
     """As many frames as the library writes, with one message each."""
     task = SenderTask(
         role="burst", name=name, address=stage.address(), groups=to, size_min=size_min, size_max=size_max
@@ -82,7 +82,7 @@ def ready(program: HelperProcess) -> HelperProcess:
     return program
 
 
-def for_a_while(stage: Stage, seconds: float, *programs: HelperProcess) -> list[SenderResult]:
+def for_a_while(stage: HostileStage, seconds: float, *programs: HelperProcess) -> list[SenderResult]:
     for program in programs:
         program.tell("go")
     stage.wait(seconds)

@@ -7,7 +7,7 @@ import msgspec
 from covey.config_file import Preset
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class HostilePlan(msgspec.Struct, frozen=True, kw_only=True):
     """How much trouble."""
 
     preset: Preset = "loopback"

@@ -1,6 +1,6 @@
 """All troubles that legal programs and a bad link make, each with the daemons it needs; and the bad link itself.
 
-In:        a Plan.  Out: acts, and the terms of the stages they play on.
+In:        a HostilePlan.  Out: acts, and the terms of the stages they play on.
 Not here:  trouble by sessions (crowds.py) and by messages (messages.py), the stage (stage.py).
 """
 
@@ -16,8 +16,8 @@ from covey.config_file import Preset
 
 from .crowds import blocker, groups, silent, storm
 from .messages import large, long_names, many_names
-from .plan import Plan
-from .stage import FARTHEST, OTHER, TROUBLED, Act, Stage, Terms
+from .plan import HostilePlan
+from .stage import FARTHEST, OTHER, TROUBLED, Act, HostileStage, Terms
 
 SMALL_BUFFERS: Final = {"message_bytes_max": 100_000, "session_receive_bytes": 1_000_000}
 FLAP_S: Final = 1.0
@@ -28,24 +28,24 @@ class Scenario(NamedTuple):
     """A trouble, and the stages it needs: one after the other, each with its own terms."""
 
     meaning: str
-    acts: tuple[tuple[Callable[[Plan, Stage], None], Callable[[Plan], Terms]], ...]
+    acts: tuple[tuple[Callable[[HostilePlan, HostileStage], None], Callable[[HostilePlan], Terms]], ...]
 
-    def stages(self, plan: Plan) -> list[tuple[Act, Terms]]:
+    def stages(self, plan: HostilePlan) -> list[tuple[Act, Terms]]:
         return [(_act(act, plan), terms(plan)) for act, terms in self.acts]
 
 
-def _act(act: Callable[[Plan, Stage], None], plan: Plan) -> Act:
+def _act(act: Callable[[HostilePlan, HostileStage], None], plan: HostilePlan) -> Act:
     return lambda stage: act(plan, stage)
 
 
-def _usual(plan: Plan) -> Terms:
+def _usual(plan: HostilePlan) -> Terms:
     return Terms(preset=plan.preset, settings=plan.settings, later_s=plan.later_s)
 
 
 def _with(
     settings: dict[str, int] | None = None, *, preset: Preset | None = None, may_miss: bool = False
-) -> Callable[[Plan], Terms]:
-    def made(plan: Plan) -> Terms:
+) -> Callable[[HostilePlan], Terms]:
+    def made(plan: HostilePlan) -> Terms:
         usual = _usual(plan)
         return msgspec.structs.replace(
             usual, preset=preset or usual.preset, may_miss=may_miss, settings=(settings or {}) | usual.settings
@@ -57,17 +57,17 @@ def _with(
 # --- a bad link
 
 
-def flap_one(plan: Plan, stage: Stage) -> None:
+def flap_one(plan: HostilePlan, stage: HostileStage) -> None:
     """The link of one daemon goes down and up once a second."""
     stage.details["views_per_s"] = _flap(plan, stage, (TROUBLED, OTHER))
 
 
-def flap_pair(plan: Plan, stage: Stage) -> None:
+def flap_pair(plan: HostilePlan, stage: HostileStage) -> None:
     """So does one between two daemons, both of which hear the third."""
     stage.details["views_per_s_of_a_pair"] = _flap(plan, stage, (OTHER,))
 
 
-def _flap(plan: Plan, stage: Stage, near: tuple[str, ...]) -> list[float]:
+def _flap(plan: HostilePlan, stage: HostileStage, near: tuple[str, ...]) -> list[float]:
     started_ns, end = time.time_ns(), time.monotonic() + plan.flap_seconds
     while time.monotonic() < end:
         stage.cluster.part(near, (FARTHEST,))
@@ -79,7 +79,7 @@ def _flap(plan: Plan, stage: Stage, near: tuple[str, ...]) -> list[float]:
     return rates
 
 
-def _rates(stage: Stage, started_ns: int, seconds: float) -> list[float]:
+def _rates(stage: HostileStage, started_ns: int, seconds: float) -> list[float]:
     """Views a second in each five seconds, at the daemon with most in all."""
     times = [view.time_ns for view in max(stage.views().values(), key=len)]
     windows = max(1, round(seconds / WINDOW_S))

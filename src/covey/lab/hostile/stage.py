@@ -47,7 +47,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """The network is cut: who is at another daemon need not get everything."""
 
 
-class Stage:
+class HostileStage:
     """What an act works with."""
 
     def __init__(self, cluster: LocalCluster, stack: ExitStack) -> None:
@@ -118,7 +118,7 @@ class Stage:
         }
 
 
-Act = Callable[[Stage], None]
+Act = Callable[[HostileStage], None]
 
 
 def play(act: Act, terms: Terms) -> Outcome:
@@ -132,13 +132,13 @@ def play(act: Act, terms: Terms) -> Outcome:
         cluster.file.write_text(cluster.file.read_text() + "\n" + "\n".join(lines) + "\n")
         cluster.start(*DAEMONS)
         cluster.wait_for_view(*DAEMONS)
-        return _Play(Stage(cluster, stack), terms).outcome(act)
+        return _Play(HostileStage(cluster, stack), terms).outcome(act)
 
 
 class _Play:
     """The act, what is found after it, and all that went wrong."""
 
-    def __init__(self, stage: Stage, terms: Terms) -> None:
+    def __init__(self, stage: HostileStage, terms: Terms) -> None:
         self._stage = stage
         self._terms = terms
         self._problems: list[str] = []

@@ -64,7 +64,7 @@ def own_group(crowd: str, session: int, at: int, characters: int) -> str:
     return f"{crowd}-{session}-{at}".ljust(characters, "x")
 
 
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
+class CrowdTally(msgspec.Struct, frozen=True, kw_only=True):
     """How a crowd is."""
 
     open: int

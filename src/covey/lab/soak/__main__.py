@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from covey.guarantees.checkers import Verdict, check
-from covey.lab.cluster import LiveError, LocalCluster, Place, here
+from covey.lab.cluster import Host, LiveError, LocalCluster, hosts_here
 from covey.lab.faultnet import FaultNet
 from covey.lab.faultnet import Path as NetPath
 
@@ -230,18 +230,18 @@ def run_soak(
 
 
 def _soak(stack: ExitStack, net: FaultNet | None, daemons: int, programs: int, seed: int, directory: Path) -> Soak:
-    places = _places(net, daemons)
-    made = LocalCluster(directory, run=f"soak-{seed}", load=LOAD_PER_S, bursts=True, seed=seed, places=places)
+    hosts = _hosts(net, daemons)
+    made = LocalCluster(directory, run=f"soak-{seed}", load=LOAD_PER_S, bursts=True, seed=seed, hosts=hosts)
     made.file.write_text(made.file.read_text() + SETTINGS)
     cluster = stack.enter_context(made)
     clients = stack.enter_context(Programs(cluster, programs, seed=seed))
     return Soak(cluster, clients, net, Random(seed))
 
 
-def _places(net: FaultNet | None, daemons: int) -> list[Place]:
+def _hosts(net: FaultNet | None, daemons: int) -> list[Host]:
     if net is None:
-        return here(daemons)
-    return [Place(net.address(host), PORT, partial(net.popen, host)) for host in range(1, daemons + 1)]
+        return hosts_here(daemons)
+    return [Host(net.address(host), PORT, partial(net.popen, host)) for host in range(1, daemons + 1)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

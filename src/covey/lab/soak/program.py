@@ -1,6 +1,6 @@
 """One client program of a soak, as a process of its own: it joins, leaves, sends, stalls, disconnects and comes back.
 
-In:        its options; commands on standard input: `status`, `quiet`, `end`; the end of the input ends it.
+In:        its task, as one JSON argument; commands on standard input: `status`, `quiet`, `end`; its end ends it.
 Out:       its history in segments of the trace, row by row, so that a kill loses none; a line for each answer.
 Not here:  who starts and kills it (programs.py), the library that it uses (covey.blocking).
 
@@ -55,7 +55,7 @@ LISTEN_S: Final = 0.05
 """How long a command may wait."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SoakTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a program is told."""
 
     name: str
@@ -72,18 +72,18 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Between two acts, on average."""
 
 
-def command(options: Options) -> list[str]:
-    return [sys.executable, "-m", MODULE, msgspec.json.encode(options).decode()]
+def command(task: SoakTask) -> list[str]:
+    return [sys.executable, "-m", MODULE, msgspec.json.encode(task).decode()]
 
 
-class Program:
+class SoakProgram:
     """At most one session at a time, and what is done with it."""
 
-    def __init__(self, options: Options, writer: SegmentWriter) -> None:
-        self._options = options
+    def __init__(self, task: SoakTask, writer: SegmentWriter) -> None:
+        self._task = task
         self._writer = writer
-        self._random = Random(options.seed)
-        self._recorder = ClientRecorder(options.run, writer.append)
+        self._random = Random(task.seed)
+        self._recorder = ClientRecorder(task.run, writer.append)
         self._session: blocking.Session | None = None
         self._is_running = True
         self._is_quiet = False
@@ -99,24 +99,24 @@ class Program:
         )
 
     def run(self) -> None:
-        self._say(Ready(time_ns=time.time_ns(), process=self._options.name, address=""))
+        self._say(Ready(time_ns=time.time_ns(), process=self._task.name, address=""))
         while self._is_running:
             self._obey(0.0)
             if self._session is None:
                 self._connect()
             elif not self._is_quiet:
                 self._act(self._session)
-            self._listen(LISTEN_S if self._is_quiet else self._random.expovariate(1.0 / self._options.pause_s))
+            self._listen(LISTEN_S if self._is_quiet else self._random.expovariate(1.0 / self._task.pause_s))
 
     # --- a session
 
     def _connect(self) -> None:
-        addresses = list(self._options.addresses)
+        addresses = list(self._task.addresses)
         self._random.shuffle(addresses)
-        self._recorder = ClientRecorder(self._options.run, self._writer.append)
+        self._recorder = ClientRecorder(self._task.run, self._writer.append)
         with suppress(ConnectError):
             self._session = blocking.connect(
-                self._options.name,
+                self._task.name,
                 addresses,
                 priority=self._random.randrange(3),
                 policy=self._random.choice(POLICIES),
@@ -191,12 +191,12 @@ class Program:
     def _destinations(self) -> list[str]:
         random = self._random
         if random.random() < PRIVATE_SHARE:
-            return [f"{random.choice(self._options.names)}@{random.choice(self._options.daemons)}"]
+            return [f"{random.choice(self._task.names)}@{random.choice(self._task.daemons)}"]
         return random.sample(GROUPS, random.choice((1, 1, 1, 2, 3)))
 
     def _stall(self, _: blocking.Session) -> None:
         """Stop reading for a moment."""
-        time.sleep(self._random.choice(STALLS) * self._options.pause_s)
+        time.sleep(self._random.choice(STALLS) * self._task.pause_s)
 
     def _leave_for_good(self, _: blocking.Session) -> None:
         self._disconnect()
@@ -223,7 +223,7 @@ class Program:
             pass
         if self._session is not None and self._session.is_open:
             self._recorder.event("end", time.time_ns())
-        self._say(Ended(time_ns=time.time_ns(), process=self._options.name))
+        self._say(Ended(time_ns=time.time_ns(), process=self._task.name))
         self._is_running = False
         while os.read(STDIN, READ_BYTES):
             pass
@@ -244,7 +244,7 @@ class Program:
         self._say(
             Status(
                 time_ns=time.time_ns(),
-                process=self._options.name,
+                process=self._task.name,
                 settled=self._is_quiet and session is not None and session.is_open,
                 changes=self._seen,
                 delivered=self._seen,
@@ -261,9 +261,9 @@ def _unknown(words: list[str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    options = msgspec.json.decode(arguments[0], type=Options)
-    with SegmentWriter(Path(options.trace), options.stem) as writer:
-        Program(options, writer).run()
+    task = msgspec.json.decode(arguments[0], type=SoakTask)
+    with SegmentWriter(Path(task.trace), task.stem) as writer:
+        SoakProgram(task, writer).run()
     return 0
 
 

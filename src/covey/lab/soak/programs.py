@@ -13,11 +13,11 @@ from typing import Final, TypeVar
 from covey.client.address import socket_path
 from covey.drivers.live.events import Ended, Status
 from covey.lab.child import Child, Children
-from covey.lab.cluster import REST_S, WITHIN_S, LiveError, LocalCluster
+from covey.lab.cluster import WITHIN_S, LiveError, LocalCluster, crash_row
 from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
-from .program import Options, command
+from .program import SoakTask, command
 
 PAUSE_S: Final = 0.15
 CLOSED: Final = ("disconnect", "refused", "crash", "end")
@@ -41,7 +41,7 @@ class Programs(Children):
             assert all(child.name != name for child in self.living()), f"{name} is running"
             number = len(self._lives)
             log = self._cluster.directory / f"{name}.log"
-            self._lives.append(Child(name, command(self._options(name, number)), log, self._changed))
+            self._lives.append(Child(name, command(self._task(name, number)), log, self._changed))
 
     def kill(self, name: str) -> None:
         """kill -9, wherever it is."""
@@ -51,10 +51,10 @@ class Programs(Children):
         alive = {child.name for child in self.living()}
         return [name for name in self.names if name not in alive]
 
-    def _options(self, name: str, number: int) -> Options:
+    def _task(self, name: str, number: int) -> SoakTask:
         daemons = tuple(daemon.name for daemon in self._cluster.cluster.daemons)
         digest = self._cluster.cluster.digest()
-        return Options(
+        return SoakTask(
             name=name,
             names=self.names,
             daemons=daemons,
@@ -102,10 +102,6 @@ class Programs(Children):
                 raise LiveError(f"waited {WITHIN_S:g} s for {kind.__name__} from {child.name}")
             self._moment()
 
-    def _moment(self) -> None:
-        with self._changed:
-            self._changed.wait(REST_S / 8)
-
     # --- the end of a run
 
     def finish(self, within_s: float = WITHIN_S) -> bool:
@@ -116,27 +112,13 @@ class Programs(Children):
         self.start(*self.dead())
         for child in [*self.living(), *self._cluster.living()]:
             child.command("quiet")
-        at_rest = self._come_to_rest(within_s)
+        at_rest = self._come_to_rest(lambda: [*self.statuses(), *self._cluster.statuses()], within_s)
         if at_rest:
             for child in self.living():
                 child.command("end")
             for child in self.living():
                 self._answer(child, Ended, 0)
         return at_rest
-
-    def _come_to_rest(self, within_s: float) -> bool:
-        deadline = time.monotonic() + within_s
-        still: dict[str, int] = {}
-        since = time.monotonic()
-        while time.monotonic() < deadline:
-            statuses = [*self.statuses(), *self._cluster.statuses()]
-            changes = {status.process: status.changes for status in statuses}
-            if changes != still or not all(status.settled for status in statuses):
-                still, since = changes, time.monotonic()
-            elif time.monotonic() - since >= REST_S:
-                return True
-            self._moment()
-        return False
 
     def record_crashes(self) -> None:
         """A killed program cannot write its last row. We know when it was killed; its trace says how far it came."""
@@ -148,24 +130,10 @@ class Programs(Children):
             for _, row in sorted(last.items()):
                 killed_ns = self._killed_ns(row)
                 if row.event not in CLOSED and killed_ns is not None:
-                    writer.append(_crash(row, killed_ns))
+                    writer.append(crash_row(row, killed_ns))
 
     def _killed_ns(self, row: Row) -> int | None:
         """When the process was killed that wrote this row: the last of its name that was started before."""
         name = row.name.partition("@")[0]
         started = [child for child in self._lives if child.name == name and child.started_ns <= row.time_ns]
         return started[-1].killed_ns if started else None
-
-
-def _crash(last: Row, time_ns: int) -> Row:
-    return Row(
-        run=last.run,
-        level=last.level,
-        process=last.process,
-        name=last.name,
-        daemon=last.daemon,
-        index=last.index + 1,
-        time_ns=time_ns,
-        event="crash",
-        cause="killed",
-    )

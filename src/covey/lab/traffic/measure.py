@@ -1,6 +1,6 @@
 """A cluster, senders and receivers: how much arrives, how fast, and whether all saw the same.
 
-In:        a Plan.  Out: a Measurement; LiveError if the programs did not see what they must.
+In:        a TrafficPlan.  Out: a Measurement; LiveError if the programs did not see what they must.
 Not here:  what a program does (program.py), how it is shown (cli/bench.py).
 """
 
@@ -21,13 +21,13 @@ from covey.config import daemon_name
 from covey.lab.cluster import LiveError, LocalCluster
 from covey.lab.helper_process import PATIENCE_S, HelperProcess
 
-from .task import Result, Task
+from .task import TrafficResult, TrafficTask
 
 PROGRAM = f"{__package__}.program"
 ORDERED = ("causal", "agreed", "safe")
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class TrafficPlan(msgspec.Struct, frozen=True, kw_only=True):
     daemons: int = 3
     senders: int = 1
     receivers: int = 3
@@ -47,7 +47,7 @@ class Measurement(msgspec.Struct, frozen=True):
     p99_us: float | None
 
 
-def measure(plan: Plan) -> Measurement:
+def measure(plan: TrafficPlan) -> Measurement:
     with (
         tempfile.TemporaryDirectory(prefix="covey-bench-") as directory,
         LocalCluster(Path(directory), plan.daemons, run="bench", traced=False) as cluster,
@@ -58,7 +58,7 @@ def measure(plan: Plan) -> Measurement:
         return _run(plan, cluster)
 
 
-def _run(plan: Plan, cluster: LocalCluster) -> Measurement:
+def _run(plan: TrafficPlan, cluster: LocalCluster) -> Measurement:
     receivers = [HelperProcess(PROGRAM, _task(plan, cluster, "receive", number)) for number in range(plan.receivers)]
     senders = [HelperProcess(PROGRAM, _task(plan, cluster, "send", number)) for number in range(plan.senders)]
     programs = [*receivers, *senders]
@@ -69,9 +69,9 @@ def _run(plan: Plan, cluster: LocalCluster) -> Measurement:
         before, started = _daemon_cpu(cluster), time.monotonic()
         for sender in senders:
             sender.tell("go")
-        sent = [sender.answer(Result, within_s) for sender in senders]
+        sent = [sender.answer(TrafficResult, within_s) for sender in senders]
         _check_problems(sent)
-        received = [receiver.answer(Result, within_s) for receiver in receivers]
+        received = [receiver.answer(TrafficResult, within_s) for receiver in receivers]
         daemons = _shares(before, _daemon_cpu(cluster), time.monotonic() - started)
     finally:
         for program in programs:
@@ -80,7 +80,7 @@ def _run(plan: Plan, cluster: LocalCluster) -> Measurement:
     return _measurement(plan, sent, received, daemons)
 
 
-def _task(plan: Plan, cluster: LocalCluster, role: str, number: int) -> Task:
+def _task(plan: TrafficPlan, cluster: LocalCluster, role: str, number: int) -> TrafficTask:
     daemon = daemon_name(number % plan.daemons)
     return msgspec.convert(
         {
@@ -89,11 +89,11 @@ def _task(plan: Plan, cluster: LocalCluster, role: str, number: int) -> Task:
             "address": f"unix:{socket_path(cluster.cluster.digest(), daemon)}",
             **{field: getattr(plan, field) for field in ("size", "service", "seconds", "rate", "senders", "receivers")},
         },
-        Task,
+        TrafficTask,
     )
 
 
-def _judge(plan: Plan, sent: list[Result], received: list[Result]) -> None:
+def _judge(plan: TrafficPlan, sent: list[TrafficResult], received: list[TrafficResult]) -> None:
     """Every receiver got everything, once, and, where there is an order, all in the same."""
     total = sum(result.messages for result in sent)
     _check_problems([*sent, *received])
@@ -105,13 +105,15 @@ def _judge(plan: Plan, sent: list[Result], received: list[Result]) -> None:
         raise LiveError("the receivers did not get the messages in the same order")
 
 
-def _check_problems(results: list[Result]) -> None:
+def _check_problems(results: list[TrafficResult]) -> None:
     for result in results:
         if result.problem:
             raise LiveError(f"{result.name}: {result.problem}")
 
 
-def _measurement(plan: Plan, sent: list[Result], received: list[Result], daemons: dict[str, float]) -> Measurement:
+def _measurement(
+    plan: TrafficPlan, sent: list[TrafficResult], received: list[TrafficResult], daemons: dict[str, float]
+) -> Measurement:
     slowest = min(result.messages / result.seconds for result in received if result.seconds > 0)
     programs = {result.name: round(result.cpu_seconds / max(result.seconds, 0.001), 3) for result in [*sent, *received]}
     latencies = sorted(itertools.chain.from_iterable(result.latencies_us for result in received))

@@ -21,7 +21,7 @@ from covey.protocol.values import Service
 
 from .pattern import Pattern
 from .seen import Seen
-from .task import GROUP, LAST, Result, Task, stamped
+from .task import GROUP, LAST, TrafficResult, TrafficTask, stamped
 
 CHUNK_BYTES = 400_000
 """What a sender hands over at a time when it sends as fast as it can."""
@@ -30,17 +30,17 @@ QUIET_S = 0.2
 
 
 def main() -> int:
-    task = msgspec.json.decode(sys.argv[1], type=Task)
+    task = msgspec.json.decode(sys.argv[1], type=TrafficTask)
     try:
         with blocking.connect(task.name, task.address) as session:
             say(send(session, task) if task.role == "send" else receive(session, task))
             told()
     except CoveyError as error:
-        say(Result(name=task.name, messages=0, seconds=0.0, cpu_seconds=0.0, problem=str(error)))
+        say(TrafficResult(name=task.name, messages=0, seconds=0.0, cpu_seconds=0.0, problem=str(error)))
     return 0
 
 
-def send(session: blocking.Session, task: Task) -> Result:
+def send(session: blocking.Session, task: TrafficTask) -> TrafficResult:
     pattern = Pattern(task.size, _together(task))
     say("ready")
     told()
@@ -50,7 +50,7 @@ def send(session: blocking.Session, task: Task) -> Result:
     # The last one must come, whatever may become of the others.
     last = stamped(task.size) if paced else pattern.payloads(sent + 1, 1)[0]
     session.send(GROUP, last, max(service, Service.RELIABLE), LAST)
-    return Result(
+    return TrafficResult(
         name=task.name,
         messages=sent + 1,
         seconds=time.monotonic() - started,
@@ -58,11 +58,11 @@ def send(session: blocking.Session, task: Task) -> Result:
     )
 
 
-def _together(task: Task) -> int:
+def _together(task: TrafficTask) -> int:
     return max(1, CHUNK_BYTES // max(1, task.size))
 
 
-def _send_freely(session: blocking.Session, task: Task, service: Service, pattern: Pattern) -> int:
+def _send_freely(session: blocking.Session, task: TrafficTask, service: Service, pattern: Pattern) -> int:
     end, sent, together = time.monotonic() + task.seconds, 0, _together(task)
     while time.monotonic() < end:
         session.send_many(GROUP, pattern.payloads(sent + 1, together), service)
@@ -70,7 +70,7 @@ def _send_freely(session: blocking.Session, task: Task, service: Service, patter
     return sent
 
 
-def _send_paced(session: blocking.Session, task: Task, service: Service) -> int:
+def _send_paced(session: blocking.Session, task: TrafficTask, service: Service) -> int:
     start, sent = time.monotonic(), 0
     while (now := time.monotonic()) < start + task.seconds:
         due = start + sent / task.rate
@@ -81,7 +81,7 @@ def _send_paced(session: blocking.Session, task: Task, service: Service) -> int:
     return sent
 
 
-def receive(session: blocking.Session, task: Task) -> Result:
+def receive(session: blocking.Session, task: TrafficTask) -> TrafficResult:
     session.join(GROUP)
     seen = Seen(task)
     for event in session.batches():

@@ -16,14 +16,14 @@ from covey.client.events import Batch, Message
 from covey.protocol.values import Service
 
 from .pattern import Pattern
-from .task import LAST, STAMP_BYTES, Result, Task, stamped
+from .task import LAST, STAMP_BYTES, TrafficResult, TrafficTask, stamped
 
 TOGETHER = 4_000
 """More messages than this in one batch are compared one by one."""
 
 
 class Seen:
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TrafficTask) -> None:
         self._task = task
         self._may_miss = Service[task.service.upper()] is Service.UNRELIABLE
         self._pattern = Pattern(task.size, TOGETHER)
@@ -80,8 +80,8 @@ class Seen:
     def _note(self, problem: str) -> None:
         self.problem = self.problem or problem
 
-    def result(self) -> Result:
-        return Result(
+    def result(self) -> TrafficResult:
+        return TrafficResult(
             name=self._task.name,
             messages=self._messages,
             seconds=self._last - self._first,

@@ -13,7 +13,7 @@ LAST: Final = 1
 STAMP_BYTES: Final = 8
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class TrafficTask(msgspec.Struct, frozen=True, kw_only=True):
     role: Literal["send", "receive"]
     name: str
     address: str
@@ -26,7 +26,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     receivers: int
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class TrafficResult(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     messages: int
     seconds: float
