@@ -26,7 +26,7 @@ class Header(NamedTuple):
     frame: Any
 
 
-class Report(NamedTuple):
+class EngineReport(NamedTuple):
     """Where an engine stands."""
 
     state: str
@@ -82,7 +82,7 @@ class OrderingEngine(Protocol):
     def last_words(self) -> list[Effect]:
         """What to send when the daemon stops in good order."""
 
-    def report(self, now_us: int) -> Report: ...
+    def report(self, now_us: int) -> EngineReport: ...
 
     def check(self, full: bool) -> None:
         """Assert the invariants: cheap ones, or all."""

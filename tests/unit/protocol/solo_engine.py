@@ -7,7 +7,7 @@ from typing import Any
 
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
-from covey.protocol.boundary import Header, Report
+from covey.protocol.boundary import EngineReport, Header
 from covey.protocol.effects import Deliver, Effect, Installed, Stamped
 from covey.protocol.groups.declared import Declared
 from covey.protocol.inputs import Submit
@@ -87,8 +87,8 @@ class SoloEngine:
     def last_words(self) -> list[Effect]:
         return []
 
-    def report(self, now_us: int) -> Report:
-        return Report("op", Why.ALONE.value, self._view, (self._kit.me,), True, {}, [], [], 0)
+    def report(self, now_us: int) -> EngineReport:
+        return EngineReport("op", Why.ALONE.value, self._view, (self._kit.me,), True, {}, [], [], 0)
 
     def check(self, full: bool) -> None:
         self._queue.check()

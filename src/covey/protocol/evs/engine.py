@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from covey.ids import Ballot, Instant, Life
-from covey.protocol.boundary import Header, Report
+from covey.protocol.boundary import EngineReport, Header
 from covey.protocol.effects import Deliver, Effect, Installed, Signal
 from covey.protocol.groups.declared import Declared
 from covey.protocol.groups.exchange import Tables
@@ -80,9 +80,9 @@ class EvsEngine:
     def start(self, now_us: int) -> list[Effect]:
         return self.machine.start(now_us)
 
-    def report(self, now_us: int) -> Report:
+    def report(self, now_us: int) -> EngineReport:
         machine, change = self.machine, self.change
-        return Report(
+        return EngineReport(
             state=machine.state.value,
             reason=machine.reason.value,
             view=machine.view,

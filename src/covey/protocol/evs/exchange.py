@@ -1,4 +1,4 @@
-"""One attempt to end a view and begin the next: declare, resend, done (PROTOCOL §2).
+"""One attempt to end a view and begin the next: declare, resend, done (docs/protocol/recovery.md).
 
 In:        STATETRANS, WANT, RESEND and DONE of this attempt; the operation of the old view.
 Out:       the same frames to send; `plan` once everyone has declared; `is_complete` once everyone is done.

@@ -8,7 +8,8 @@ Whoever finds no room waits in one line for it, and nobody passes: a large messa
 until it fits. A session that has its share waiting already waits for its own messages to be stamped, not in that line.
 
 A message stays in the queue until its last fragment is stamped, and is finished before another begins. If the view ends
-before, it starts again from its first fragment in the next view (PROTOCOL §5.3); the others drop the incomplete one.
+before, it starts again from its first fragment in the next view; the others drop the incomplete one
+(docs/protocol/ordering.md, "What is ordered").
 
 Invariants: Q1 the bytes waiting never exceed the bound, but for one message and for what the daemon itself must say;
 Q2 who waits for room is in the line or over its share, not both.

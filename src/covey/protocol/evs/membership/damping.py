@@ -1,4 +1,6 @@
-"""What comes and goes is damped: with each loss soon after another, the next one is made rarer (PROTOCOL §3.B).
+"""What comes and goes is damped: with each loss soon after another, the next one is made rarer.
+
+The rules: docs/protocol/membership.md, "What comes and goes is damped".
 
 In:        how each view of ours ended.
 Out:       `token`, how much longer than usual a ring waits for it; who is not to be merged yet, and for how long.

@@ -1,4 +1,6 @@
-"""Whom to form a view with: a set in which everyone hears everyone both ways (PROTOCOL §3.B). Pure functions.
+"""Whom to form a view with: a set in which everyone hears everyone both ways. Pure functions.
+
+The rules: docs/protocol/membership.md, "Gathering: with whom".
 
 Daemons without a working view are taken one by one, in rank order. Views that work join whole or not at all. Nobody is
 taken out of another attempt, and nobody who waits for another representative.

@@ -1,4 +1,6 @@
-"""Whom this daemon hears, and who hears it: two-way or not at all (PROTOCOL §3.B, §3.C).
+"""Whom this daemon hears, and who hears it: two-way or not at all.
+
+The rules: docs/protocol/membership.md, "Hearing: two-way or not at all".
 
 In:        ALIVE frames; when we sent ours; hints that a life is over.
 Out:       `two_way`, the list of whom we hear for our own ALIVE, each peer's last ALIVE.

@@ -4,7 +4,7 @@ In:        ALIVE, JOIN, NEWMEMB, REFUSE, GOODBYE; deadlines; "lost" from the lin
 Out:       frames to send, states entered with their reason; `attempt`, which the engine carries out (change.py).
 Not here:  the exchange within an attempt (change.py), messages of views (ordering/).
 
-One ballot: `promised` never falls, and an attempt is accepted only above it (PROTOCOL §3.A).
+One ballot: `promised` never falls, and an attempt is accepted only above it (docs/protocol/membership.md, "Ballots").
 
 Invariants: P1 promised >= view; P2 an attempt is under way exactly in STATETRANS and EVS; P3 the view works only in OP
 and GATHER; P4 we are a member of our view and of our attempt; P5 every state waits for a deadline; P6 only a working

@@ -128,7 +128,7 @@ class Order:
     # --- ending the view
 
     def freeze(self) -> None:
-        """From here on only what co-movers resend is taken (PROTOCOL §2.1)."""
+        """From here on only what co-movers resend is taken (docs/protocol/recovery.md, 1)."""
         if not self.frozen:
             self.frozen = True
             self._aru_when_frozen = self.safe_line()
@@ -145,12 +145,12 @@ class Order:
         return True
 
     def raise_frontiers(self, frontiers: dict[int, int]) -> None:
-        """We are done with an attempt: what it knew of the sites stays known (PROTOCOL §2.2)."""
+        """We are done with an attempt: what it knew of the sites stays known (docs/protocol/recovery.md, 5)."""
         for site, frontier in frontiers.items():
             self.logs[site].raise_frontier(frontier)
 
     def finish(self, plan: Plan) -> tuple[list[Delivery], list[Delivery]]:
-        """The rest of the view: what comes before the transitional signal, and what after it (§2.2, §2.3)."""
+        """The rest of the view: what comes before the signal, and what after it (docs/protocol/recovery.md, 6)."""
         before: list[Delivery] = []
         after: list[Delivery] = []
         while self._heap:

@@ -1,4 +1,6 @@
-"""What the co-movers of an attempt still owe one another, computed alike at each of them (PROTOCOL §2).
+"""What the co-movers of an attempt still owe one another, computed alike at each of them.
+
+The rules: docs/protocol/recovery.md, 3.
 
 Pure functions of the declarations. Co-movers are the members of an attempt that come from the same view.
 """
