@@ -17,6 +17,7 @@ from covey.ids import Life
 from covey.lab.forgery import Facts, Forger
 from covey.protocol.effects import Send
 from covey.protocol.evs.codec import Codec
+from covey.protocol.evs.stamping.token import TokenStamper
 from covey.protocol.inputs import ClientBytes, ClientConnected, Datagram
 from covey.protocol.values import Service
 from covey.protocol.wire.session import MAGIC, VERSION, Hello, JoinGroup, encode_word
@@ -66,7 +67,8 @@ class Victims:
     def facts(self, rank: int) -> Facts:
         """About the attempt under way, if there is one."""
         daemon, cluster = self.network.daemons[rank], self.network.cluster
-        attempt, ring = daemon.engine.machine.attempt, daemon.engine.operation.ring
+        attempt, stamper = daemon.engine.machine.attempt, daemon.engine.operation.stamper
+        ring = stamper.ring if isinstance(stamper, TokenStamper) else None
         held = max(log.gap_free for log in daemon.engine.operation.order.logs.values())
         return Facts(
             cluster=cluster,
@@ -89,7 +91,7 @@ class Victims:
         before = sum(outcomes.values())
         effects = self.network.give(rank, Datagram(data, ("192.0.2.7", 9), unlisted=True))
         assert sum(outcomes.values()) == before + 1, frame
-        if self.network.daemons[rank].engine.operation.ring is not None:
+        if isinstance(self.network.daemons[rank].engine.operation.stamper, TokenStamper):
             assert sum(isinstance(effect, Send) for effect in effects) <= VISIT_MAX, frame
 
 

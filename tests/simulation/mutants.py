@@ -16,13 +16,13 @@ from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Deliver, Effect, Installed
 from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.evs.exchange import Change
+from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.frames import Alive, Data, NewMemb, StateTrans, Token, Unreliable
 from covey.protocol.evs.links import floors
 from covey.protocol.evs.links.ring import Ring
 from covey.protocol.evs.membership import gathering
 from covey.protocol.evs.membership.hearing import Hearing
 from covey.protocol.evs.membership.machine import Attempt, Machine
-from covey.protocol.evs.operation import Operation
 from covey.protocol.evs.ordering import recovery
 from covey.protocol.evs.ordering.log import SiteLog
 from covey.protocol.evs.ordering.order import Order
@@ -253,7 +253,7 @@ def _accept_when_frozen(right: Any) -> Any:
     def on_view_frame(self: EvsEngine, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect]:
         if frame.view == self.machine.view and isinstance(frame, Data) and self.operation.order.frozen:
             self.operation.order.frozen = False
-            effects = self.operation.on_data(frame, data, now_us)
+            effects = self.operation.on_data(sender, frame, data, now_us)
             self.operation.order.frozen = True
             return effects
         return right(self, sender, frame, data, now_us)  # type: ignore[no-any-return]
@@ -381,7 +381,7 @@ MUTANTS: dict[str, Mutant] = {
     "what waits is forgotten": Mutant(
         "S15", "a new view begins with an empty queue", SubmitQueue, "start_view", _forget_what_waits
     ),
-    "nothing is stamped": Mutant("S15", "what waits is never sent", Operation, "_may_stamp", _always(False)),
+    "nothing is stamped": Mutant("S15", "what waits is never sent", Flow, "may_stamp", _always(False)),
     "delivered after a hole": Mutant(
         "M5", "agreed does not wait for what is missing", Order, "line", _highest_frontier
     ),

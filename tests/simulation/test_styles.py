@@ -25,7 +25,7 @@ def _options(seed: int) -> Settings:
 @pytest.mark.parametrize("reliable", [False, True])
 def test_a_datagram_beyond_the_limit_is_lost_and_counted(reliable: bool) -> None:
     arrived: list[int] = []
-    network = Network(NetworkOptions(), Random(1), lambda _at, _to, data: arrived.append(len(data)), Count())
+    network = Network(NetworkOptions(), Random(1), lambda _at, _to, data, _reliable: arrived.append(len(data)), Count())
     sizes = [100, NEAR_THE_LIMIT + 1, DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MAX + 1]
     for size in sizes:
         network.send(0, 0, 1, bytes(size), reliable)

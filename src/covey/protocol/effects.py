@@ -12,11 +12,17 @@ from .values import Bundle, Payload, Stay
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
-    """Send these bytes to these ranks. `reliable`: through the reliable link between sites, in any order."""
+    """Send these bytes to these ranks, as a datagram: it may be lost, repeated or late."""
 
     to: tuple[int, ...]
     data: bytes
-    reliable: bool = False
+
+
+class LinkSend(msgspec.Struct, frozen=True, gc=False):
+    """Send these bytes over an ideal link between sites, which loses nothing and may reorder: simulators have one."""
+
+    to: tuple[int, ...]
+    data: bytes
 
 
 class Stamped(msgspec.Struct, frozen=True, gc=False):
@@ -105,6 +111,7 @@ class Stopped(msgspec.Struct, frozen=True, gc=False):
 
 Effect = (
     Send
+    | LinkSend
     | Stamped
     | Deliver
     | Signal

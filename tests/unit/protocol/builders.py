@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from covey.config import Cluster, Settings, digest, one_site
 from covey.ids import Ballot, Instant, Life
 from covey.protocol.deadlines import DeadlineTable
-from covey.protocol.effects import Effect, Send
+from covey.protocol.effects import Effect, LinkSend, Send
 from covey.protocol.evs.clock import StampClock
 from covey.protocol.evs.codec import Codec
 from covey.protocol.evs.frames import Alive, Frame, Heard
@@ -120,4 +120,4 @@ def codec_of(life: Life, cluster: Cluster, settings: Settings | None = None) -> 
 
 def frames_in(effects: Iterable[Effect], codec: Codec) -> list[Frame]:
     """All frames among the effects, in order."""
-    return [codec.decode(effect.data).frame for effect in effects if isinstance(effect, Send)]
+    return [codec.decode(effect.data).frame for effect in effects if isinstance(effect, Send | LinkSend)]

@@ -14,7 +14,7 @@ from covey.ids import Instant, Life
 from covey.protocol.boundary import Header
 from covey.protocol.building import build_daemon
 from covey.protocol.daemon import Daemon
-from covey.protocol.effects import Deliver, Effect, Installed, Send, Signal
+from covey.protocol.effects import Deliver, Effect, Installed, LinkSend, Send, Signal
 from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.evs.states import State
 from covey.protocol.inputs import Datagram, Input, Submit
@@ -130,7 +130,7 @@ class TinyNetwork:
     def _perform(self, rank: int, effects: list[Effect]) -> None:
         self.effects[rank] += effects
         for effect in effects:
-            if isinstance(effect, Send):
+            if isinstance(effect, Send | LinkSend):
                 header = self.daemons[rank].engine.kit.codec.decode(effect.data)
                 for to in effect.to:
                     if not self.loses(rank, to, header):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from covey.config import Cluster, Settings, one_daemon_sites, one_site
 from covey.errors import ConfigError
 from covey.ids import Life
-from covey.protocol.effects import Effect, Notice, Send, Stamped
+from covey.protocol.effects import Effect, LinkSend, Notice, Send, Stamped
 from covey.protocol.evs.frames import Announce, Chunk, Data, Frame, Parked, Token, Unreliable
 from covey.protocol.inputs import Datagram, Submit
 from covey.protocol.values import Service
@@ -48,7 +48,7 @@ def packets(effects: list[Effect], network: TinyNetwork) -> list[tuple[bytes, Da
     decoded = [
         (one.data, network.daemons[0].engine.kit.codec.decode(one.data).frame)
         for one in effects
-        if isinstance(one, Send)
+        if isinstance(one, Send | LinkSend)
     ]
     return [(data, frame) for data, frame in decoded if isinstance(frame, Data)]
 
@@ -58,8 +58,9 @@ def packets(effects: list[Effect], network: TinyNetwork) -> list[tuple[bytes, Da
 
 def test_a_mesh_sends_data_through_the_reliable_link() -> None:
     network = quiet(one_daemon_sites(2))
-    sends = [effect for effect in network.submit(0, 1, b"x", Service.AGREED) if isinstance(effect, Send)]
-    assert [(send.to, send.reliable) for send in sends] == [((1,), True)]
+    effects = network.submit(0, 1, b"x", Service.AGREED)
+    assert [effect.to for effect in effects if isinstance(effect, LinkSend)] == [(1,)]
+    assert not any(isinstance(effect, Send) for effect in effects)
 
 
 def test_small_messages_of_one_step_share_a_packet() -> None:
@@ -207,7 +208,7 @@ def test_a_lost_token_ends_the_view() -> None:
 def test_data_is_taken_before_the_token_that_came_with_it() -> None:
     network = quiet(one_site(2))
     network.loses = lambda source, to, header: source == 0
-    (holder,) = [rank for rank in range(2) if network.daemons[rank].engine.operation.ring.holding]  # type: ignore[union-attr]
+    (holder,) = [rank for rank in range(2) if network.daemons[rank].snapshot(0)["link"]["token_is_here"]]
     effects = network.submit(holder, 1, b"x", Service.AGREED)
     sends = [effect.data for effect in effects if isinstance(effect, Send)]
     other = 1 - holder

@@ -209,4 +209,4 @@ class LiveDaemon:
 
 
 def _without(cut_off: frozenset[int], send: Send) -> Send:
-    return Send(tuple(rank for rank in send.to if rank not in cut_off), send.data, send.reliable)
+    return Send(tuple(rank for rank in send.to if rank not in cut_off), send.data)

@@ -14,8 +14,8 @@ from covey.protocol.values import Count
 NEAR_THE_LIMIT = 60_000
 """Bytes of a datagram that is nearly as large as there are any."""
 
-Arrive = Callable[[int, int, bytes], None]
-"""At this time, at this rank, these bytes."""
+Arrive = Callable[[int, int, bytes, bool], None]
+"""At this time, at this rank, these bytes; over a reliable link or not."""
 
 
 class NetworkOptions(msgspec.Struct, kw_only=True):
@@ -51,7 +51,7 @@ class Network:
                 self._held.setdefault((source, to), []).append(data)
             return
         if reliable:
-            self.arrive(now + self.delay(), to, data)
+            self.arrive(now + self.delay(), to, data, True)
             return
         if len(data) > NEAR_THE_LIMIT and self._exceeds(len(data)):
             return
@@ -61,11 +61,11 @@ class Network:
         start = self._start(now, source, len(data))
         if start is None:
             return
-        self.arrive(start + self.delay(), to, data)
+        self.arrive(start + self.delay(), to, data, False)
         if options.duplication and random.random() < options.duplication:
-            self.arrive(start + self.delay() * 3, to, data)
+            self.arrive(start + self.delay() * 3, to, data, False)
         if options.late and random.random() < options.late:
-            self.arrive(start + random.randrange(50_000, 900_000), to, data)
+            self.arrive(start + random.randrange(50_000, 900_000), to, data, False)
 
     def _exceeds(self, size: int) -> bool:
         """No network carries a datagram above the limit: who sends it learns nothing that a loss would not tell."""
@@ -93,7 +93,7 @@ class Network:
         """One cut ends. What a reliable link held arrives now, in any order."""
         self.cuts.discard((source, to))
         for data in self._held.pop((source, to), []):
-            self.arrive(now + self.delay(), to, data)
+            self.arrive(now + self.delay(), to, data, True)
 
     def forget(self, rank: int) -> None:
         """A daemon crashed: its reliable links end, with what they held."""

@@ -61,8 +61,9 @@ class Node:
     owed: set[tuple[int, int]] = field(default_factory=set)
     """Submissions, by session and sequence, that were given to it and have not been stamped or refused yet."""
 
-    def take(self, one: Input) -> bool:
-        if self.paused and isinstance(one, Datagram) and len(self.inbox) >= INBOX_MAX:
+    def take(self, one: Input, reliable: bool = False) -> bool:
+        """False if it is lost. A reliable link keeps what its daemon does not read."""
+        if self.paused and isinstance(one, Datagram) and not reliable and len(self.inbox) >= INBOX_MAX:
             return False
         self.inbox.append(one)
         return True

@@ -20,6 +20,7 @@ from covey.protocol.effects import (
     Effect,
     Entered,
     Installed,
+    LinkSend,
     Refused,
     Send,
     Stamped,
@@ -156,12 +157,12 @@ class World:
 
     # --- stepping
 
-    def _arrive(self, time: int, rank: int, data: bytes) -> None:
-        self.at(time, lambda: self._on_arrival(rank, data))
+    def _arrive(self, time: int, rank: int, data: bytes, reliable: bool) -> None:
+        self.at(time, lambda: self._on_arrival(rank, data, reliable))
 
-    def _on_arrival(self, rank: int, data: bytes) -> None:
+    def _on_arrival(self, rank: int, data: bytes, reliable: bool) -> None:
         node = self.nodes.get(rank)
-        if node is None or not node.alive or not node.take(Datagram(data)) or node.paused:
+        if node is None or not node.alive or not node.take(Datagram(data), reliable) or node.paused:
             return
         # A daemon wakes a little later than its first datagram arrives, and finds what came meanwhile.
         self._wake(node, self.now + self.random.randrange(10, 60))
@@ -187,12 +188,12 @@ class World:
 
     def _perform(self, node: Node, effects: list[Effect]) -> None:
         node.recorder.effects(effects, self.time_ns, self._steps)
-        sends = [(send, rank) for send in effects if isinstance(send, Send) for rank in send.to]
+        sends = [(send, rank) for send in effects if isinstance(send, Send | LinkSend) for rank in send.to]
         if node.dying and any(_is_data(send) for send, _ in sends):
             self._die(node, sends)
             return
         for send, rank in sends:
-            self.send(self.now, node.rank, rank, send.data, send.reliable)
+            self.send(self.now, node.rank, rank, send.data, isinstance(send, LinkSend))
             if self.ports_refuse:
                 self._maybe_refuse(node, rank)
         for effect in effects:
@@ -200,14 +201,14 @@ class World:
         if node.alive:
             self._schedule_deadline(node)
 
-    def _die(self, node: Node, sends: list[tuple[Send, int]]) -> None:
+    def _die(self, node: Node, sends: list[tuple[Send | LinkSend, int]]) -> None:
         """A crash in the middle of sending. Some of it comes when its sender has already been given up."""
         for send, rank in sends:
             arrives = not _is_data(send) if node.dying is Death.NO_DATA_ARRIVES else self.random.random() < 0.5
-            if arrives and not send.reliable and self.random.random() < 0.3:
+            if arrives and isinstance(send, Send) and self.random.random() < 0.3:
                 self._belated.setdefault(rank, []).append((node.rank, send.data))
             elif arrives:
-                self.send(self.now, node.rank, rank, send.data, send.reliable)
+                self.send(self.now, node.rank, rank, send.data, isinstance(send, LinkSend))
         self.crash(node.rank, "killed while sending")
 
     def _release_belated(self, to: int) -> None:
@@ -225,7 +226,7 @@ class World:
     def _observe(self, node: Node, effect: Effect) -> None:
         if isinstance(effect, Refused):
             node.owed.discard((effect.session, effect.session_seq))
-        if isinstance(effect, Send | Refused):
+        if isinstance(effect, Send | LinkSend | Refused):
             return
         if isinstance(effect, Stamped):
             node.owed.discard((effect.bundle.session, effect.bundle.session_seq))
@@ -260,5 +261,5 @@ class World:
                 self.count.add(name, amount)
 
 
-def _is_data(send: Send) -> bool:
-    return send.reliable or frame_name(send.data) == "data"
+def _is_data(send: Send | LinkSend) -> bool:
+    return isinstance(send, LinkSend) or frame_name(send.data) == "data"

@@ -113,7 +113,7 @@ class EvsEngine:
         return isinstance(frame, Token)
 
     def submitted(self, now_us: int) -> list[Effect]:
-        return self.operation.send_waiting(now_us) if self.machine.active else []
+        return self.operation.submitted(now_us) if self.machine.active else []
 
     def send_unreliable(self, submit: Submit) -> list[Effect]:
         if not self.machine.active:
@@ -124,7 +124,7 @@ class EvsEngine:
         return self.operation.send_unreliable(Unreliable(self.machine.view, bundle))
 
     def hold_back(self, behind: bool) -> None:
-        self.operation.behind = behind
+        self.operation.flow.behind = behind
 
     def on_peer_refused(self, rank: int, now_us: int) -> list[Effect]:
         return self.machine.on_peer_refused(rank, now_us) + self._carry_out(now_us)
@@ -209,7 +209,7 @@ class EvsEngine:
             if self.operation.order.frozen:
                 self.kit.count.drop("frame dropped: the view is frozen")
                 return effects
-            effects += self.operation.on_data(frame, data, now_us)
+            effects += self.operation.on_data(sender, frame, data, now_us)
             if self.machine.active:
                 self.operation.want_announcement(now_us)
             return effects
@@ -220,20 +220,16 @@ class EvsEngine:
 
     def _on_working_view_frame(self, sender: Life, frame: ViewFrame, now_us: int) -> list[Effect]:
         operation = self.operation
-        if isinstance(frame, Token):
-            return operation.on_token(frame, now_us)
+        if isinstance(frame, Token | Parked | Hurry):
+            return operation.on_site_frame(frame, now_us)
         if isinstance(frame, Unreliable):
             return operation.on_unreliable(sender, frame)
-        if isinstance(frame, Announce):
-            return operation.on_announce(frame, now_us)
-        if isinstance(frame, Parked):
-            return operation.on_parked(frame, now_us)
-        assert isinstance(frame, Hurry)
-        return operation.on_hurry(now_us)
+        assert isinstance(frame, Announce)
+        return operation.on_announce(frame, now_us)
 
     def progress(self, now_us: int) -> list[Effect]:
         """In a view that no longer works nothing is stamped or promised; what has come may still be delivered."""
-        return self.operation.progress(now_us) if self.machine.active else self.operation.deliver_and_discard()
+        return self.operation.progress(now_us) if self.machine.active else self.operation.deliver()
 
     # --- deadlines
 
@@ -257,10 +253,7 @@ class EvsEngine:
         if deadline is EvsDeadline.TOKEN_LOST:
             self.kit.count.add("token lost")
             return machine.lost(Reason.TOKEN_LOST, "", now_us)
-        if deadline is EvsDeadline.ANNOUNCE:
-            return self.operation.send_announcement(now_us)
-        assert isinstance(deadline, EvsDeadline)
-        return self.operation.on_token_deadline(deadline, now_us)
+        return self.operation.on_deadline(deadline, now_us)
 
     def _repeat_exchange(self, now_us: int) -> list[Effect]:
         if self.change is None:

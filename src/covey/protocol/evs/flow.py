@@ -1,0 +1,78 @@
+"""From the queue into the order, and from the order to deliveries: what stamping, announcing and receiving share.
+
+In:        numbers and stamps for what waits; bundles.  Out: packets to send, deliveries.
+Not here:  who stamps and when (stamping/), how packets travel (links/), what others are told (announcing.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from covey.ids import Ballot, Life
+from covey.protocol.effects import Deliver, Effect, Stamped
+from covey.protocol.transport.queue import SubmitQueue
+from covey.protocol.values import Delivery, Kind, Service
+from covey.protocol.wire.bundles import bundle_parts
+
+from .codec import PACKET_OVERHEAD
+from .kit import EvsKit
+from .ordering.order import Order
+from .packing import Packer
+from .unreliable import UnreliableStreams
+
+
+class Flow:
+    def __init__(self, kit: EvsKit, view: Ballot, members: tuple[Life, ...], queue: SubmitQueue) -> None:
+        self.kit = kit
+        self.view = view
+        self.members = members
+        self.others = tuple(life.rank for life in members if life != kit.me)
+        self.queue = queue
+        sites = tuple(sorted({kit.site_of(life) for life in members}))
+        self.order = Order(view, sites, kit.me, kit.count)
+        self.unreliable = UnreliableStreams(kit.me)
+        self.behind = False
+        """Our clients are told too slowly: nothing is stamped here, and others are asked to send less."""
+        self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
+
+    @property
+    def is_settled(self) -> bool:
+        return not len(self.queue) and not self.order.has_unstable()
+
+    # --- into the order
+
+    def may_stamp(self) -> bool:
+        """Whether something waits that can take its place in the order now."""
+        service = self.queue.next_service()
+        if self.behind and service is not None:
+            self.kit.count.add("sending waits: clients are behind")
+            return False
+        return service is not None and (service < Service.CAUSAL or self.order.past_is_complete())
+
+    def packer(self) -> Packer:
+        return Packer(self._packet_bytes)
+
+    def stamp(self, number: int, stamp: int, packer: Packer) -> list[Effect]:
+        """Give the next waiting bundle its place in the order."""
+        bundle, whole = self.queue.take(number, stamp)
+        self.kit.clock.see(stamp)
+        if bundle.kind is Kind.DISCONNECT:
+            self.unreliable.ended(bundle.session)
+        packer.add(bundle.site, number, tuple(bundle_parts(bundle)))
+        stamped: list[Effect] = [] if whole is None else [Stamped(self.view, bundle, (whole,))]
+        return stamped + self.deliveries(self.order.add(bundle))
+
+    # --- out of it
+
+    def deliver(self) -> list[Effect]:
+        """Deliver what may be delivered now, and let go of what nobody needs."""
+        effects = self.deliveries(self.order.deliver())
+        self.order.discard()
+        return effects
+
+    def deliveries(self, deliveries: Iterable[Delivery]) -> list[Effect]:
+        return [Deliver(self.view, bundle, payloads) for bundle, payloads in deliveries]
+
+    def received(self) -> dict[int, int]:
+        """Of each site, up to where we have all bundles."""
+        return {site: log.gap_free for site, log in self.order.logs.items()}

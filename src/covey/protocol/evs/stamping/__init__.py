@@ -1,0 +1,1 @@
+"""Who stamps: by the token of a site's ring, or alone in a site."""

@@ -1,0 +1,110 @@
+"""Stamping alone: the only daemon of a site gives what waits its place in the order at once, within a window.
+
+In:        what waits in the queue; progress of the order.
+Out:       packets over the links to other sites, stamps, deliveries.
+Not here:  what the other sites are told (announcing.py), how packets travel (links/link.py).
+
+Invariant: M1 no stamp is at or below one used or promised before.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from covey.protocol.effects import Effect
+from covey.protocol.evs.announcing import Announcer
+from covey.protocol.evs.flow import Flow
+from covey.protocol.evs.frames import Chunk, Data
+from covey.protocol.evs.links.link import Link, QueueClass
+from covey.protocol.values import Announcement
+
+from .stamper import SiteFrame
+
+
+class AloneStamper:
+    def __init__(self, flow: Flow, links: tuple[Link, ...], announcer: Announcer, stamp: int) -> None:
+        self.site_seq = 0
+        self.stamp = stamp
+        self._flow = flow
+        self._kit = flow.kit
+        self._links = links
+        self._announcer = announcer
+        self._told_before: dict[int, int] = {}
+        self._checked = (0, stamp)
+
+    def start(self, now_us: int) -> list[Effect]:
+        return self.submitted(now_us) if len(self._flow.queue) else []
+
+    def submitted(self, now_us: int) -> list[Effect]:
+        return self.progress(now_us)
+
+    def progress(self, now_us: int) -> list[Effect]:
+        self.raise_own(now_us)
+        effects = self._flow.deliver()
+        while self._has_window() and self._flow.may_stamp():
+            effects += self._stamp_waiting(now_us)
+            self.raise_own(now_us)
+            effects += self._flow.deliver()
+        if len(self._flow.queue) and not self._has_window():
+            self._kit.count.add("window closed")
+        return effects
+
+    def _stamp_waiting(self, now_us: int) -> list[Effect]:
+        """Stamp what the window allows, and send it."""
+        packer, effects = self._flow.packer(), list[Effect]()
+        while self._has_window() and self._flow.may_stamp():
+            self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
+            effects += self._flow.stamp(self.site_seq, self.stamp, packer)
+        for chunks in packer.packets if self._links else ():
+            data = self._kit.codec.encode(Data(self._flow.view, 0, 0, tuple(chunks)))
+            for link in self._links:
+                effects += link.send(QueueClass.DATA, data)
+        return effects
+
+    def _has_window(self) -> bool:
+        """Whether more bundles may be under way."""
+        stable = self._flow.order.stability.received_by_all(self._kit.site)
+        return self.site_seq - stable < self._kit.settings.source_bundles_unstable
+
+    def raise_own(self, now_us: int) -> None:
+        """A one-daemon site raises its own frontier, line and received numbers locally (rule R3).
+
+        Announcing is a stamping act: we shall never stamp at or below what is promised here.
+        """
+        flow, site = self._flow, self._kit.site
+        self.stamp = max(self.stamp, self._kit.clock.now(now_us))
+        self._kit.clock.see(self.stamp - 1)
+        flow.order.announce(site, Announcement(self.site_seq, self.stamp))
+        line, before = flow.order.line(), flow.order.safe_line()
+        flow.order.stability.raise_line(site, line)
+        for source, number in self.received_here().items():
+            flow.order.stability.raise_received(site, source, number)
+        if line > before and flow.order.has_unstable():
+            self._announcer.want_in_time(now_us)
+
+    def received_here(self) -> dict[int, int]:
+        """While we are behind, what others sent does not count as received, so that their windows close."""
+        received = self._flow.received()
+        if self._flow.behind and self._told_before:
+            received = self._told_before | {self._kit.site: received[self._kit.site]}
+        self._told_before = received
+        return received
+
+    # --- nobody else is in the site
+
+    def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...]:
+        return ()
+
+    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect] | None:
+        return None
+
+    def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
+        return []
+
+    def snapshot(self) -> dict[str, object]:
+        return {"kind": "mesh"}
+
+    def check(self) -> None:
+        number, stamp = self._checked
+        assert self.stamp > stamp if self.site_seq > number else self.stamp >= stamp, "M1"
+        self._checked = (self.site_seq, self.stamp)

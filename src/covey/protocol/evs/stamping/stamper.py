@@ -1,0 +1,45 @@
+"""What a stamper is: it gives what waits its number and stamp when it is its turn, and sends it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Protocol
+
+from covey.protocol.effects import Effect
+from covey.protocol.evs.frames import Chunk, Data, Hurry, Parked, Token
+
+SiteFrame = Token | Parked | Hurry
+"""What the daemons of one site say to one another besides data."""
+
+
+class Stamper(Protocol):
+    site_seq: int
+    """The number of our site's last bundle, as far as this daemon knows."""
+    stamp: int
+    """No bundle of our site will be stamped at or below this, as far as this daemon may say so."""
+
+    def start(self, now_us: int) -> list[Effect]: ...
+
+    def submitted(self, now_us: int) -> list[Effect]:
+        """Something waits in the queue."""
+
+    def progress(self, now_us: int) -> list[Effect]:
+        """Deliver what may be delivered, and send on where a window has opened."""
+
+    def raise_own(self, now_us: int) -> None:
+        """Note how far this site is, where nobody else has to be asked."""
+
+    def received_here(self) -> dict[int, int]:
+        """Of each site, up to where everybody in ours has all bundles."""
+
+    def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...]:
+        """The pieces of a packet from our own site that are new."""
+
+    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect] | None:
+        """None: frames of this kind are not for this kind of site."""
+
+    def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]: ...
+
+    def snapshot(self) -> dict[str, object]: ...
+
+    def check(self) -> None: ...
