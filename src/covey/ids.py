@@ -38,6 +38,10 @@ class Ballot(NamedTuple):
     proposer: Rank
     boot: Natural
 
+    @property
+    def proposer_life(self) -> Life:
+        return Life(self.proposer, self.boot)
+
     def __str__(self) -> str:
         return f"{self.counter}.{self.proposer}.{self.boot}"
 

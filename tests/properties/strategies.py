@@ -92,7 +92,6 @@ ALIVE = st.builds(
     Alive,
     number=NUMBER,
     state=st.integers(0, len(State) - 1),
-    active=st.booleans(),
     leader=MAYBE_RANK,
     view=BALLOT,
     members=LIVES,

@@ -14,15 +14,17 @@ import msgspec
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Deliver, Effect, Installed
+from covey.protocol.evs.decisions import Attempt, Begin, Outcome
 from covey.protocol.evs.engine import EvsEngine
-from covey.protocol.evs.exchange import Change
+from covey.protocol.evs.exchange import Exchange
 from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.frames import Alive, Data, NewMemb, StateTrans, Token, Unreliable
 from covey.protocol.evs.links import floors
 from covey.protocol.evs.links.ring import Ring
 from covey.protocol.evs.membership import gathering
 from covey.protocol.evs.membership.hearing import Hearing
-from covey.protocol.evs.membership.machine import Attempt, Machine
+from covey.protocol.evs.membership.machine import Machine
+from covey.protocol.evs.membership.merging import Merging
 from covey.protocol.evs.ordering import recovery
 from covey.protocol.evs.ordering.log import SiteLog
 from covey.protocol.evs.ordering.order import Order
@@ -69,12 +71,13 @@ def _forget_what_waits(right: Any) -> Any:
     return start_view
 
 
-def _install_as(rewrite: Callable[[EvsEngine, Change, list[Effect]], list[Effect]]) -> Callable[[Any], Any]:
+def _install_as(rewrite: Callable[[Ballot, list[Outcome]], list[Outcome]]) -> Callable[[Any], Any]:
     """The atomic step of a new view, with its effects rewritten."""
 
     def make(right: Any) -> Any:
-        def install(self: EvsEngine, change: Change, now_us: int) -> list[Effect]:
-            return rewrite(self, change, right(self, change, now_us))
+        def install(self: EvsEngine, now_us: int) -> list[Outcome]:
+            assert self.exchange is not None
+            return rewrite(self.exchange.attempt.ballot, right(self, now_us))
 
         return install
 
@@ -93,7 +96,7 @@ def _unreliable_without_view(right: Any) -> Any:
 
 
 def _propose_for_others(right: Any) -> Any:
-    def propose(self: Machine, members: tuple[Life, ...], now_us: int) -> list[Effect]:
+    def propose(self: Machine, members: tuple[Life, ...], now_us: int) -> list[Outcome]:
         others = tuple(life for life in members if life != self.kit.me)
         return right(self, others or members, now_us)  # type: ignore[no-any-return]
 
@@ -101,7 +104,7 @@ def _propose_for_others(right: Any) -> Any:
 
 
 def _small_ballots(right: Any) -> Any:
-    def propose(self: Machine, members: tuple[Life, ...], now_us: int) -> list[Effect]:
+    def propose(self: Machine, members: tuple[Life, ...], now_us: int) -> list[Outcome]:
         self.promised = Ballot(0, 0, 0)
         self.counter = (self.counter + 7) % 10
         return right(self, members, now_us)  # type: ignore[no-any-return]
@@ -110,33 +113,36 @@ def _small_ballots(right: Any) -> Any:
 
 
 def _any_ballot(right: Any) -> Any:
-    def on_new_memb(self: Machine, sender: Life, frame: NewMemb, now_us: int) -> list[Effect]:
+    def on_new_memb(self: Machine, sender: Life, frame: NewMemb, now_us: int) -> list[Outcome]:
         if frame.attempt == self.promised or self.kit.me not in frame.members:
             return []
-        return self._promise(Attempt(frame.attempt, frame.members), Reason.PROMISED, now_us)
+        attempt = Attempt(frame.attempt, frame.members)
+        return [*self._promise(attempt, Reason.PROMISED, now_us), Begin(attempt)]
 
     return on_new_memb
 
 
 def _nobody_proposes(right: Any) -> Any:
-    def propose(self: Machine, members: tuple[Life, ...], now_us: int) -> list[Effect]:
+    def propose(self: Machine, members: tuple[Life, ...], now_us: int) -> list[Outcome]:
         ballot = Ballot(max(self.counter, self.promised.counter) + 1, 0, 0)
-        return [*self._promise(Attempt(ballot, members), Reason.PROPOSED, now_us), *self.proposal(members)]
+        attempt = Attempt(ballot, members)
+        return [*self._promise(attempt, Reason.PROPOSED, now_us), *self.proposal(members), Begin(attempt)]
 
     return propose
 
 
 def _whoever_proposes(right: Any) -> Any:
-    def on_new_memb(self: Machine, sender: Life, frame: NewMemb, now_us: int) -> list[Effect]:
+    def on_new_memb(self: Machine, sender: Life, frame: NewMemb, now_us: int) -> list[Outcome]:
         if frame.attempt <= self.promised or self.kit.me not in frame.members:
             return []
-        return self._promise(Attempt(frame.attempt, frame.members), Reason.PROMISED, now_us)
+        attempt = Attempt(frame.attempt, frame.members)
+        return [*self._promise(attempt, Reason.PROMISED, now_us), Begin(attempt)]
 
     return on_new_memb
 
 
 def _moved_if_member_of_both(right: Any) -> Any:
-    def make_plan(self: Change) -> None:
+    def make_plan(self: Exchange) -> None:
         right(self)
         assert self.plan is not None
         both = tuple(life for life in self.attempt.members if life in self._old.members)
@@ -162,18 +168,17 @@ def _reversed_fragments(right: Any) -> Any:
     return whole
 
 
-def _rest_after_view(engine: EvsEngine, change: Change, effects: list[Effect]) -> list[Effect]:
+def _rest_after_view(view: Ballot, effects: list[Outcome]) -> list[Outcome]:
     at = next(index for index, effect in enumerate(effects) if isinstance(effect, Installed))
     late = [effect for effect in effects[:at] if isinstance(effect, Deliver)]
     rest = [effect for effect in effects if effect not in late]
-    view = change.attempt.ballot
     return [*rest, *(Deliver(view, one.bundle, one.payloads) for one in late)]
 
 
 def _new_data_in_old_view(right: Any) -> Any:
     def on_view_frame(self: EvsEngine, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect]:
         early: list[Effect] = []
-        if self.change is not None and frame.view == self.change.attempt.ballot and isinstance(frame, Data):
+        if self.exchange is not None and frame.view == self.exchange.attempt.ballot and isinstance(frame, Data):
             for chunk in frame.chunks:
                 if chunk.pieces == 1:
                     assert not isinstance(chunk.data, tuple)
@@ -212,7 +217,7 @@ def _safe_waits_for_one_more(right: Any) -> Any:
 
 
 def _forget_plan(right: Any) -> Any:
-    def make_plan(self: Change) -> None:
+    def make_plan(self: Exchange) -> None:
         right(self)
         self._missing = {}
 
@@ -297,7 +302,7 @@ def _token_without_stamp(right: Any) -> Any:
 
 
 def _forget_high(right: Any) -> Any:
-    def on_state_trans(self: Change, sender: Life, frame: StateTrans, now_us: int) -> list[Effect]:
+    def on_state_trans(self: Exchange, sender: Life, frame: StateTrans, now_us: int) -> list[Effect]:
         declaration = msgspec.structs.replace(frame.declaration, high=0)
         forgetful = msgspec.structs.replace(frame, declaration=declaration)
         return right(self, sender, forgetful, now_us)  # type: ignore[no-any-return]
@@ -331,7 +336,7 @@ MUTANTS: dict[str, Mutant] = {
         "S4", "two parts of the network count alike", Machine, "_propose", _nobody_proposes
     ),
     "in both views is moved together": Mutant(
-        "S5", "the transitional set is an intersection of members", Change, "_make_plan", _moved_if_member_of_both
+        "S5", "the transitional set is an intersection of members", Exchange, "_make_plan", _moved_if_member_of_both
     ),
     "early delivery forgotten": Mutant(
         "S6", "what came early comes again at its place", SessionOrder, "finish", _forget_early
@@ -340,7 +345,7 @@ MUTANTS: dict[str, Mutant] = {
         "S7", "a large message is put together backwards", SessionOrder, "whole", _reversed_fragments
     ),
     "recovered data dropped": Mutant("S8", "resent bundles are thrown away", Order, "recover", _always(True)),
-    "done without recovery": Mutant("S8", "DONE is said with bundles missing", Change, "_make_plan", _forget_plan),
+    "done without recovery": Mutant("S8", "DONE is said with bundles missing", Exchange, "_make_plan", _forget_plan),
     "originals taken when frozen": Mutant(
         "S8", "delayed data changes the frozen set", EvsEngine, "_on_view_frame", _accept_when_frozen
     ),
@@ -362,7 +367,7 @@ MUTANTS: dict[str, Mutant] = {
     "safe waits for one more": Mutant(
         "S13", "the last safe message is never delivered", Stability, "safe_line", _safe_waits_for_one_more
     ),
-    "never merge": Mutant("S14", "strangers are ignored", Machine, "_may_merge", _always(False)),
+    "never merge": Mutant("S14", "strangers are ignored", Merging, "is_possible", _always(False)),
     "heard is enough": Mutant("S15", "one-way links count as links", Hearing, "two_way", _heard_is_enough),
     "unreliable twice": Mutant(
         "M1", "repeated datagrams are delivered again", UnreliableStreams, "is_new", _always(True)
@@ -376,7 +381,7 @@ MUTANTS: dict[str, Mutant] = {
         "M5", "a stamp may fall below one already used", Ring, "accept", _token_without_stamp
     ),
     "stamps not raised for a new view": Mutant(
-        "M5", "what co-movers have seen is forgotten in the next view", Change, "on_state_trans", _forget_high
+        "M5", "what co-movers have seen is forgotten in the next view", Exchange, "on_state_trans", _forget_high
     ),
     "what waits is forgotten": Mutant(
         "S15", "a new view begins with an empty queue", SubmitQueue, "start_view", _forget_what_waits

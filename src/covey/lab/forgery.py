@@ -34,6 +34,7 @@ from covey.protocol.evs.frames import (
     Want,
     WantGroups,
 )
+from covey.protocol.evs.states import STATES
 from covey.protocol.values import Announcement, Bundle, Declaration, Kind, Position, Service, SiteDeclaration
 from covey.protocol.wire.bundles import encode_bundle
 from covey.protocol.wire.session import sender_prefix
@@ -144,8 +145,7 @@ class Forger:
         hears = [Heard(life.rank, life.boot, self.number(200), self._flag()) for life in self.facts.lives]
         return Alive(
             number=self.number(200),
-            state=self._random.randrange(6),
-            active=self._flag(),
+            state=self._random.randrange(len(STATES)),
             leader=self._random.choice((-1, 0, 1, 1_023)),
             view=self._ballot(sender),
             members=self._lives(),

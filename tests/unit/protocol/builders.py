@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from covey.config import Cluster, Settings, digest, one_site
 from covey.ids import Ballot, Instant, Life
 from covey.protocol.deadlines import DeadlineTable
-from covey.protocol.effects import Effect, LinkSend, Send
+from covey.protocol.effects import LinkSend, Send
 from covey.protocol.evs.clock import StampClock
 from covey.protocol.evs.codec import Codec
 from covey.protocol.evs.frames import Alive, Frame, Heard
 from covey.protocol.evs.kit import EvsKit
-from covey.protocol.evs.membership.gathering import STATES
-from covey.protocol.evs.states import State
+from covey.protocol.evs.membership.machine import Machine
+from covey.protocol.evs.states import STATES, State
 from covey.protocol.values import Announcement, Bundle, Count, Payload, Service, SiteDeclaration
 
 A, B, C, D = (Life(rank, 1) for rank in range(4))
@@ -83,7 +83,6 @@ def alive(
     number: int = 1,
     *,
     state: State = State.SEG,
-    active: bool = False,
     leader: int = -1,
     view: Ballot = NO_VIEW,
     members: tuple[Life, ...] = (A,),
@@ -95,7 +94,6 @@ def alive(
     return Alive(
         number=number,
         state=STATES.index(state),
-        active=active,
         leader=leader,
         view=view,
         members=members,
@@ -118,6 +116,11 @@ def codec_of(life: Life, cluster: Cluster, settings: Settings | None = None) -> 
     return Codec(cluster.name, digest(cluster, settings or Settings()), life)
 
 
-def frames_in(effects: Iterable[Effect], codec: Codec) -> list[Frame]:
+def frames_in(effects: Iterable[object], codec: Codec) -> list[Frame]:
     """All frames among the effects, in order."""
     return [codec.decode(effect.data).frame for effect in effects if isinstance(effect, Send | LinkSend)]
+
+
+def strangers(machine: Machine, now_us: int) -> list[str]:
+    """Who stays outside, and why, as the status has it."""
+    return machine.kept_out.told() + (machine.merging.told(machine.members, now_us) if machine.active else [])

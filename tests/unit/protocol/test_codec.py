@@ -40,7 +40,6 @@ FRAMES: dict[str, Frame] = {
     "alive": Alive(
         number=300,
         state=0,
-        active=True,
         leader=-1,
         view=VIEW,
         members=(Life(0, 1), SENDER),

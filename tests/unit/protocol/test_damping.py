@@ -11,7 +11,7 @@ from covey.protocol.evs.membership.damping import Damping
 from covey.protocol.evs.membership.machine import Machine
 from covey.protocol.evs.states import Reason
 from covey.protocol.values import Service
-from tests.unit.protocol.builders import A, B, C
+from tests.unit.protocol.builders import A, B, C, strangers
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 
 SETTINGS = Settings()
@@ -125,12 +125,12 @@ def test_who_came_and_went_is_merged_when_its_time_has_come_and_status_says_when
     assert wait_us > 20 * HOLD_US
     network.run(wait_us - SECOND_US // 2)
     assert network.in_one_view((0, 2))
-    assert machine.strangers(network.now) == ["b: it came and went; merged again in 1 s"]
-    assert machine.held_down_us(network.now) == SECOND_US // 2
+    assert strangers(machine, network.now) == ["b: it came and went; merged again in 1 s"]
+    assert machine.merging.held_down_us(machine.members, network.now) == SECOND_US // 2
     network.run(SECOND_US)
     assert network.in_one_view((0, 1, 2))
-    assert machine.strangers(network.now) == []
-    assert machine.held_down_us(network.now) == 0
+    assert strangers(machine, network.now) == []
+    assert machine.merging.held_down_us(machine.members, network.now) == 0
 
 
 def test_a_stranger_that_never_went_need_not_wait_for_one_that_did() -> None:
@@ -144,7 +144,7 @@ def test_a_stranger_that_never_went_need_not_wait_for_one_that_did() -> None:
     network.run_until(lambda: network.in_one_view((0, 2)))
     network.loses = lambda source, to, header: {source, to} == {1, 3}
     network.run_until(lambda: network.in_one_view((0, 2, 3)), 2 * SECOND_US)
-    assert machine.held_down_us(network.now) > SECOND_US
+    assert machine.merging.held_down_us(machine.members, network.now) > SECOND_US
 
 
 def test_who_parts_again_is_given_more_time_by_everybody_it_parted_from() -> None:
@@ -166,7 +166,7 @@ def test_only_who_would_gather_speaks_of_being_held_down() -> None:
     flapped(network, 5)
     part(network)
     network.run(SECOND_US)
-    assert [network.daemons[rank].engine.machine.strangers(network.now) for rank in (1, 2)] == [[], []]
+    assert [strangers(network.daemons[rank].engine.machine, network.now) for rank in (1, 2)] == [[], []]
 
 
 def test_the_ring_of_the_next_view_waits_longer_for_its_token() -> None:

@@ -12,7 +12,7 @@ from covey.errors import ConfigError
 from covey.ids import Life
 from covey.protocol.effects import Send
 from covey.protocol.evs.codec import CHUNK_OVERHEAD, PACKET_OVERHEAD, Codec
-from covey.protocol.evs.exchange import Change
+from covey.protocol.evs.exchange import Exchange
 from covey.protocol.evs.frames import StateTrans
 from covey.protocol.inputs import ClientBytes, ClientConnected, Submit
 from covey.protocol.values import Service
@@ -143,12 +143,12 @@ def test_a_first_part_that_does_not_fit_beside_the_declaration_is_asked_for() ->
 def test_a_first_part_that_always_travels_along_would_never_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug, to see that the network above can tell."""
 
-    def state(self: Change, progress: bool) -> bytes:
+    def state(self: Exchange, progress: bool) -> bytes:
         mine = self._mine
         first, have = mine.part(0).data if mine.count else b"", tuple(sorted(self._declared))
         frame = StateTrans(self.attempt.ballot, self._declaration, have, mine.version, mine.count, first, progress)
         return self.kit.codec.encode(frame)
 
-    monkeypatch.setattr(Change, "_state", state)
+    monkeypatch.setattr(Exchange, "_state", state)
     with pytest.raises(AssertionError, match="never came to hold"):
         merged(AT_THE_EDGE)

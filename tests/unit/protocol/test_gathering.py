@@ -34,7 +34,6 @@ class Crowd:
             heard = [self._line(life, other) for other in (A, B, C, D) if other != life]
             word = alive(
                 state=state,
-                active=view is not None,
                 leader=leader,
                 view=view or Ballot(0, life.rank, life.boot),
                 members=members or (life,),
@@ -84,7 +83,7 @@ def test_those_who_work_or_are_in_an_attempt_are_not_free() -> None:
 
 
 def test_a_gatherer_that_still_works_is_not_free() -> None:
-    assert Crowd().hear(B, state=State.GATHER, view=OLD, members=(B,)).clique() == [0]
+    assert Crowd().hear(B, state=State.MERGE, view=OLD, members=(B,)).clique() == [0]
     assert Crowd().hear(B, state=State.GATHER).clique() == [0, 1]
 
 

@@ -66,7 +66,7 @@ def change_of_groups(kind: Kind, service: Service, groups: tuple[str, ...], view
 
 def working(view: Ballot, members: tuple[Life, ...] = (A, B, C), **fields: object) -> Alive:
     """What a member of the view says, but for some fields."""
-    word = alive(60, state=State.OP, active=True, view=view, members=members, counter=view.counter)
+    word = alive(60, state=State.OP, view=view, members=members, counter=view.counter)
     return replace(word, **fields)
 
 

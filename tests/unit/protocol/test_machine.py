@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 import pytest
@@ -11,10 +12,11 @@ from covey.ids import Ballot, Life
 from covey.protocol.effects import Effect, Entered, Notice
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.frames import Alive, Frame, Goodbye, Heard, Join, NewMemb, Refuse
-from covey.protocol.evs.membership.machine import WARN_EVERY_US, Machine
+from covey.protocol.evs.membership.kept_out import WARN_EVERY_US
+from covey.protocol.evs.membership.machine import Machine
 from covey.protocol.evs.states import Reason, State
 from covey.protocol.inputs import Datagram, PeerRefused, Stop
-from tests.unit.protocol.builders import A, B, C, alive, codec_of, frames_in, kit
+from tests.unit.protocol.builders import A, B, C, alive, codec_of, frames_in, kit, strangers
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 
 SETTINGS = Settings()
@@ -27,7 +29,7 @@ def make_machine(me: Life = A) -> Machine:
     return machine
 
 
-def entered(effects: list[Effect]) -> list[tuple[Enum, Enum]]:
+def entered(effects: Iterable[object]) -> list[tuple[Enum, Enum]]:
     return [(effect.state, effect.reason) for effect in effects if isinstance(effect, Entered)]
 
 
@@ -114,7 +116,7 @@ def test_a_clock_far_ahead_keeps_its_daemon_out_and_is_named_once() -> None:
     assert not machine.on_alive(B, alive(2, clock=far), 20)
     assert B.rank not in machine.hearing.peers
     assert machine.kit.clock.now(20) < far
-    assert [text.split(":")[0] for text in machine.strangers(20)] == ["b"]
+    assert [text.split(":")[0] for text in strangers(machine, 20)] == ["b"]
 
 
 def test_forged_lives_with_clocks_far_ahead_do_not_fill_the_log() -> None:
@@ -136,14 +138,14 @@ def test_a_clock_within_the_bound_is_followed() -> None:
     machine = make_machine()
     machine.on_alive(B, alive(1, clock=5_000_000), 10)
     assert machine.kit.clock.now(10) == 5_000_000
-    assert machine.strangers(10) == []
+    assert strangers(machine, 10) == []
 
 
 def test_a_daemon_set_right_is_no_stranger_any_more() -> None:
     machine = make_machine()
     machine.on_alive(B, alive(1, clock=2 * SETTINGS.skew_max_ms * 1_000), 10)
     machine.on_alive(Life(B.rank, B.boot + 1), alive(1, clock=20), 20)
-    assert machine.strangers(20) == []
+    assert strangers(machine, 20) == []
 
 
 # --- one ballot
@@ -397,7 +399,7 @@ def apart(one: tuple[int, ...], other: tuple[int, ...]) -> TinyNetwork:
 def test_a_working_view_gathers_when_a_stranger_can_be_merged() -> None:
     network = apart((0, 1), (2,))
     network.run_until(lambda: network.in_one_view((0, 1, 2)))
-    assert (State.GATHER, Reason.STRANGERS) in entered(network.effects[0])
+    assert (State.MERGE, Reason.STRANGERS) in entered(network.effects[0])
     assert [network.views(rank)[-1].cause for rank in (0, 1, 2)] == ["merge"] * 3
 
 
@@ -423,7 +425,7 @@ def test_a_gatherer_that_finds_nobody_goes_on_working() -> None:
     network.run_until(lambda: network.in_one_view((0, 1)) and network.in_one_view((2,)))
     network.loses = lambda source, to, header: 3 in (source, to)
     machine = network.daemons[0].engine.machine
-    network.run_until(lambda: machine.state is State.GATHER)
+    network.run_until(lambda: machine.state is State.MERGE)
     network.loses = lambda source, to, header: {2, 3} & {source, to} != set()
     network.run(1_000)
     network.give(0, PeerRefused(2))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from covey.protocol.evs.states import LOSSES, TRANSITIONS, Reason, State, diagram
+from covey.protocol.evs.states import LOSSES, STATES, TRANSITIONS, WORKING_STATES, Reason, State, diagram
 
-WORKING = {State.OP, State.GATHER}
+WORKING = set(WORKING_STATES)
 ATTEMPTING = {State.STATETRANS, State.EVS}
 
 
@@ -43,10 +43,22 @@ def test_a_reason_leads_to_one_state_wherever_it_comes_up() -> None:
     assert all(len(states) == 1 for states in targets.values())
 
 
-def test_a_proposal_can_be_made_or_accepted_in_every_state() -> None:
-    for state in State:
-        assert TRANSITIONS[state, Reason.PROPOSED] is State.STATETRANS
-        assert TRANSITIONS[state, Reason.PROMISED] is State.STATETRANS
+def test_a_proposal_can_be_accepted_in_every_state() -> None:
+    assert {TRANSITIONS[state, Reason.PROMISED] for state in State} == {State.STATETRANS}
+
+
+def test_who_gathers_proposes_and_so_does_a_view_that_somebody_leaves() -> None:
+    proposing = {source for source, reason in TRANSITIONS if reason is Reason.PROPOSED}
+    assert proposing == {State.GATHER, State.MERGE, State.OP}
+
+
+def test_a_view_stops_working_only_by_a_loss_or_an_attempt() -> None:
+    left = {target for (source, _), target in TRANSITIONS.items() if source in WORKING} - WORKING
+    assert left == {State.SEG, State.STATETRANS}
+
+
+def test_numbers_on_the_wire_stay() -> None:
+    assert [state.name for state in STATES] == ["OP", "SEG", "REP", "GATHER", "STATETRANS", "EVS", "MERGE"]
 
 
 def test_a_view_or_attempt_can_be_lost_for_every_kind_of_loss() -> None:

@@ -14,16 +14,17 @@ from enum import Enum
 
 from covey.ids import Ballot, Instant, Life
 from covey.protocol.boundary import EngineReport, Header
-from covey.protocol.effects import Deliver, Effect, Installed, Signal
+from covey.protocol.effects import Effect, Installed, Signal
 from covey.protocol.groups.declared import Declared
 from covey.protocol.groups.exchange import Tables
 from covey.protocol.inputs import Submit
 from covey.protocol.kit import Kit
 from covey.protocol.transport.queue import SubmitQueue
-from covey.protocol.values import Delivery
 
+from .causes import cause_of, who
 from .deadlines import WORKING, EvsDeadline
-from .exchange import Change, part_bytes
+from .decisions import Attempt, Begin, Completed, Decision, Outcome, Planned, SaidDone
+from .exchange import Exchange, part_bytes
 from .frames import (
     Alive,
     Announce,
@@ -48,7 +49,7 @@ from .kit import evs_kit
 from .membership.machine import Machine
 from .operation import Operation
 from .sizes import check_sizes
-from .states import Reason, State
+from .states import Reason
 
 AttemptFrame = StateTrans | Want | WantGroups | GroupPart | Resend | Done
 ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Token
@@ -65,7 +66,7 @@ class EvsEngine:
         self.operation = Operation(self.kit, self.machine.view, self.machine.members, queue, 0, patience)
         self.operation.end()
         self._tables = Tables()
-        self.change: Change | None = None
+        self.exchange: Exchange | None = None
         self._commit = frozenset([kit.me])
         self._first = True
 
@@ -78,10 +79,10 @@ class EvsEngine:
         return self.operation.is_settled()
 
     def start(self, now_us: int) -> list[Effect]:
-        return self.machine.start(now_us)
+        return self._carry_out(self.machine.start(now_us), now_us)
 
     def report(self, now_us: int) -> EngineReport:
-        machine, change = self.machine, self.change
+        machine, merging, exchange = self.machine, self.machine.merging, self.exchange
         return EngineReport(
             state=machine.state.value,
             reason=machine.reason.value,
@@ -90,18 +91,18 @@ class EvsEngine:
             working=machine.active,
             link=self.operation.snapshot(),
             peers=machine.hearing.snapshot(now_us, self.kit.name),
-            strangers=machine.strangers(now_us),
+            strangers=machine.kept_out.told() + (merging.told(machine.members, now_us) if machine.active else []),
             undelivered=self.operation.order.undelivered,
-            joining=change.attempt.members if change is not None and change.plan is not None else (),
-            held_down_us=machine.held_down_us(now_us),
+            joining=exchange.attempt.members if exchange is not None and exchange.plan is not None else (),
+            held_down_us=merging.held_down_us(machine.members, now_us) if machine.active else 0,
         )
 
     def check(self, full: bool) -> None:
         self.machine.check(full)
         self.operation.check(full)
-        assert (self.change is None) == (self.machine.attempt is None)
-        if self.change is not None:
-            self.change.check()
+        assert (self.exchange is None) == (self.machine.attempt is None)
+        if self.exchange is not None:
+            self.exchange.check()
 
     # --- what the daemon around it asks for
 
@@ -127,7 +128,7 @@ class EvsEngine:
         self.operation.flow.behind = behind
 
     def on_peer_refused(self, rank: int, now_us: int) -> list[Effect]:
-        return self.machine.on_peer_refused(rank, now_us) + self._carry_out(now_us)
+        return self._carry_out(self.machine.on_peer_refused(rank, now_us), now_us)
 
     def last_words(self) -> list[Effect]:
         """Twice: one may be lost."""
@@ -143,10 +144,10 @@ class EvsEngine:
         if isinstance(frame, ViewFrame):
             return self._on_view_frame(sender, frame, data, now_us)
         if isinstance(frame, AttemptFrame):
-            return self._on_attempt_frame(sender, frame, now_us) + self._carry_out(now_us)
-        return self._on_membership_frame(sender, frame, now_us) + self._carry_out(now_us)
+            return self._carry_out(self._on_attempt_frame(sender, frame, now_us), now_us)
+        return self._carry_out(self._on_membership_frame(sender, frame, now_us), now_us)
 
-    def _on_membership_frame(self, sender: Life, frame: Frame, now_us: int) -> list[Effect]:
+    def _on_membership_frame(self, sender: Life, frame: Frame, now_us: int) -> list[Outcome]:
         machine = self.machine
         if isinstance(frame, Alive | Join):
             effects = self._on_alive(sender, frame, now_us)
@@ -159,35 +160,40 @@ class EvsEngine:
             effects = machine.on_goodbye(sender, now_us)
         return effects
 
-    def _on_alive(self, sender: Life, frame: Alive | Join, now_us: int) -> list[Effect]:
+    def _on_alive(self, sender: Life, frame: Alive | Join, now_us: int) -> list[Outcome]:
         alive = frame.alive if isinstance(frame, Join) else frame
-        change = self.change
-        if change is not None and alive.view == change.attempt.ballot and sender in change.attempt.members:
-            change.everyone_is_done()
+        installed = self._on_news_of(alive.view, sender, now_us)
         if isinstance(frame, Join):
-            return self.machine.on_join(sender, frame, now_us)
-        return self.machine.on_alive(sender, frame, now_us)
+            return [*installed, *self.machine.on_join(sender, frame, now_us)]
+        return [*installed, *self.machine.on_alive(sender, frame, now_us)]
 
-    def _on_attempt_frame(self, sender: Life, frame: AttemptFrame, now_us: int) -> list[Effect]:
-        change = self.change
-        if change is None or frame.attempt != change.attempt.ballot or sender not in change.attempt.members:
+    def _on_news_of(self, view: Ballot, sender: Life, now_us: int) -> list[Effect]:
+        """Whoever works in the view that we are forming has heard that everyone is done: then we may install it too."""
+        exchange = self.exchange
+        if exchange is None or view != exchange.attempt.ballot or sender not in exchange.attempt.members:
+            return []
+        return self._carry_out(exchange.everyone_is_done(), now_us)
+
+    def _on_attempt_frame(self, sender: Life, frame: AttemptFrame, now_us: int) -> list[Outcome]:
+        exchange = self.exchange
+        if exchange is None or frame.attempt != exchange.attempt.ballot or sender not in exchange.attempt.members:
             return self._on_other_attempt(sender, frame)
         if isinstance(frame, StateTrans):
             if frame.progress:
                 self.machine.extend_attempt(now_us)
-            return change.on_state_trans(sender, frame, now_us)
+            return exchange.on_state_trans(sender, frame, now_us)
         if isinstance(frame, Done):
-            return change.on_done(sender, frame)
+            return exchange.on_done(sender, frame)
         self.machine.extend_attempt(now_us)
         if isinstance(frame, Want):
-            return change.on_want(sender, frame)
+            return exchange.on_want(sender, frame)
         if isinstance(frame, WantGroups):
-            return change.on_want_groups(sender, frame)
+            return exchange.on_want_groups(sender, frame)
         if isinstance(frame, GroupPart):
-            return change.on_group_part(sender, frame)
-        return change.on_resend(frame)
+            return exchange.on_group_part(sender, frame)
+        return exchange.on_resend(frame)
 
-    def _on_other_attempt(self, sender: Life, frame: AttemptFrame) -> list[Effect]:
+    def _on_other_attempt(self, sender: Life, frame: AttemptFrame) -> list[Outcome]:
         """An installed member answers a late DONE, unless it has promised more; the rest is old."""
         installed = self.machine.view if self.machine.promised == self.machine.view else None
         if isinstance(frame, Done) and frame.attempt == installed and sender in self.machine.members:
@@ -197,11 +203,7 @@ class EvsEngine:
         return []
 
     def _on_view_frame(self, sender: Life, frame: ViewFrame, data: bytes, now_us: int) -> list[Effect]:
-        effects: list[Effect] = []
-        change = self.change
-        if change is not None and frame.view == change.attempt.ballot and sender in change.attempt.members:
-            change.everyone_is_done()
-            effects = self._carry_out(now_us)
+        effects = self._on_news_of(frame.view, sender, now_us)
         if frame.view != self.machine.view or sender not in self.machine.members:
             self.kit.count.drop("frame dropped: of another view")
             return effects
@@ -234,11 +236,11 @@ class EvsEngine:
     # --- deadlines
 
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
-        return self._on_deadline(deadline, now_us) + self._carry_out(now_us)
+        return self._carry_out(self._on_deadline(deadline, now_us), now_us)
 
-    def _on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
+    def _on_deadline(self, deadline: Enum, now_us: int) -> list[Outcome]:
         machine = self.machine
-        membership: dict[Enum, Callable[[int], list[Effect]]] = {
+        membership: dict[Enum, Callable[[int], list[Outcome]]] = {
             EvsDeadline.ALIVE: machine.on_alive_deadline,
             EvsDeadline.SEGMENT: machine.on_segment_deadline,
             EvsDeadline.GATHER: machine.on_gather_deadline,
@@ -253,82 +255,71 @@ class EvsEngine:
         if deadline is EvsDeadline.TOKEN_LOST:
             self.kit.count.add("token lost")
             return machine.lost(Reason.TOKEN_LOST, "", now_us)
-        return self.operation.on_deadline(deadline, now_us)
+        return list[Outcome](self.operation.on_deadline(deadline, now_us))
 
-    def _repeat_exchange(self, now_us: int) -> list[Effect]:
-        if self.change is None:
+    def _repeat_exchange(self, now_us: int) -> list[Outcome]:
+        if self.exchange is None:
             return []
-        effects = self.change.repeat(now_us)
-        if self.change.attempt.ballot[1:] == self.kit.me:
-            effects += self.machine.proposal(self.change.undeclared())
+        effects = self.exchange.repeat(now_us)
+        if self.exchange.attempt.ballot.proposer_life == self.kit.me:
+            effects += self.machine.proposal(self.exchange.undeclared())
         return effects
 
-    # --- carrying out what membership decided
+    # --- carrying out what was decided
 
-    def _carry_out(self, now_us: int) -> list[Effect]:
-        """Begin, drop or complete the exchange that membership's attempt asks for."""
+    def _carry_out(self, outcomes: list[Outcome], now_us: int) -> list[Effect]:
+        """Effects stay in their place; each decision is replaced by what it leads to."""
         effects: list[Effect] = []
-        attempt = self.machine.attempt
-        if not self.machine.active:
-            self._quieten()
-        if attempt is None:
-            self.change = None
-        elif self.change is None or self.change.attempt != attempt:
-            if not self.operation.order.frozen:
-                self._commit = frozenset([self.kit.me])
-            mine = self._declared.frozen(part_bytes(self.kit))
-            self.change = Change(self.kit, attempt, self.operation, self._commit, mine, self._tables)
-            self.kit.deadlines.set(EvsDeadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
-            effects += self.change.start()
-        change = self.change
-        if change is None:
-            return effects
-        if change.plan is not None and self.machine.state is State.STATETRANS:
-            effects += self.machine.exchanged(now_us)
-        if change.is_done_here and change.plan is not None:
-            self._commit = change.plan.commit
-        return effects + (self._install(change, now_us) if change.is_complete else [])
+        for one in outcomes:
+            if isinstance(one, Decision):
+                effects += self._carry_out(self._follow(one, now_us), now_us)
+            else:
+                effects.append(one)
+        return effects
 
-    def _quieten(self) -> None:
-        """The view no longer works: its token and announcements are of no use."""
-        self.kit.deadlines.clear(*WORKING)
+    def _follow(self, decision: Decision, now_us: int) -> list[Outcome]:
+        if isinstance(decision, Begin):
+            return self._begin(decision.attempt, now_us)
+        if isinstance(decision, Planned):
+            return self.machine.exchanged(now_us)
+        if isinstance(decision, Completed):
+            return self._install(now_us)
+        if isinstance(decision, SaidDone):
+            self._commit = decision.commit
+        else:
+            self.exchange = None
+            self.kit.deadlines.clear(*WORKING)  # The token and announcements of a lost view are of no use.
+        return []
 
-    def _install(self, change: Change, now_us: int) -> list[Effect]:
+    def _begin(self, attempt: Attempt, now_us: int) -> list[Outcome]:
+        """End the view, if it still works, and tell the others what we hold of it."""
+        if not self.operation.order.frozen:
+            self._commit = frozenset([self.kit.me])
+        mine = self._declared.frozen(part_bytes(self.kit))
+        self.exchange = Exchange(self.kit, attempt, self.operation, self._commit, mine, self._tables)
+        self.kit.deadlines.set(EvsDeadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
+        return self.exchange.start()
+
+    def _install(self, now_us: int) -> list[Outcome]:
         """Signal, rest and view: one atomic step."""
-        plan, old = change.plan, self.operation
-        assert plan is not None
-        before, after = old.order.finish(plan)
+        exchange, old = self.exchange, self.operation
+        assert exchange is not None
+        assert exchange.plan is not None
+        movers = exchange.plan.movers
+        before, after = old.order.finish(exchange.plan)
         previous = None if self._first else old.view
-        effects: list[Effect] = [self._delivery(old.view, one) for one in before]
+        effects: list[Outcome] = [*old.flow.deliveries(before)]
         if previous is not None:
             effects.append(Signal(old.view))
-        effects += [self._delivery(old.view, one) for one in after]
-        view, members = change.attempt
-        reason = self.machine.change_reason
-        cause = self._cause(plan.movers, members, reason)
-        who = "" if previous is None else self._who(old.members, plan.movers, members)
-        detail = who or self.machine.change_detail
-        effects.append(Installed(previous, view, members, plan.movers, cause, reason, detail, change.joined))
+        effects += old.flow.deliveries(after)
+        view, members = exchange.attempt
+        reason, detail = self.machine.ending
+        cause = cause_of(self._first, movers, members, reason)
+        detail = (previous and who(old.members, movers, members, self.kit.name)) or detail
+        effects.append(Installed(previous, view, members, movers, cause, reason, detail, exchange.joined))
         self._tables.clear()
         patience = self.machine.damping.token
         self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high, patience)
-        self.change, self._first = None, False
+        self.exchange, self._first = None, False
         effects += self.machine.installed(now_us)
-        return effects + self.operation.start(now_us)
-
-    def _cause(self, movers: tuple[Life, ...], members: tuple[Life, ...], reason: Reason) -> str:
-        if self._first:
-            return "start"
-        if any(life not in movers for life in members):
-            return "merge"  # Also of those who were together before, and parted without our notice.
-        return "goodbye" if reason is Reason.PEER_GOODBYE else "loss"
-
-    def _who(self, old: tuple[Life, ...], movers: tuple[Life, ...], members: tuple[Life, ...]) -> str:
-        """Who is gone and who has come, whatever it was that made us look for a new view."""
-        gone = {self.kit.name(life.rank) for life in old if life not in members}
-        come = {self.kit.name(life.rank) for life in members if life not in movers}
-        told = {"without": gone - come, "with": come - gone, "again with": come & gone}
-        return ", ".join(f"{word} {' '.join(sorted(names))}" for word, names in told.items() if names)
-
-    def _delivery(self, view: Ballot, delivery: Delivery) -> Deliver:
-        return Deliver(view, delivery.bundle, delivery.payloads)
+        return effects + list[Outcome](self.operation.start(now_us))

@@ -1,7 +1,7 @@
 """One attempt to end a view and begin the next: declare, resend, done (docs/protocol/recovery.md).
 
 In:        STATETRANS, WANT, RESEND and DONE of this attempt; the operation of the old view.
-Out:       the same frames to send; `plan` once everyone has declared; `is_complete` once everyone is done.
+Out:       the same frames to send; decisions: everyone has declared, we are done, everyone is done.
 Not here:  when to give up (membership/), what the new view does (operation.py).
 
 Invariants: C1 only bundles of the declared union are taken; C2 DONE is sent only when the whole union is held.
@@ -9,13 +9,15 @@ Invariants: C1 only bundles of the declared union are taken; C2 DONE is sent onl
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from covey.ids import Life
-from covey.protocol.effects import Effect, Send
+from covey.protocol.effects import Send
 from covey.protocol.evs.deadlines import EvsDeadline
+from covey.protocol.evs.decisions import Attempt, Completed, Outcome, Planned, SaidDone
 from covey.protocol.evs.kit import EvsKit
-from covey.protocol.evs.membership.machine import Attempt
 from covey.protocol.evs.ordering.recovery import Holdings, Plan, make_plan, missing
 from covey.protocol.groups.declared import Frozen
 from covey.protocol.groups.exchange import PART_OVERHEAD, PARTS_BATCH_MAX, Collected, Tables, batch_parts
@@ -23,7 +25,7 @@ from covey.protocol.values import Bundle, Declaration, Stay
 from covey.protocol.wire.bundles import bundle_parts
 
 from .codec import RESEND_OVERHEAD
-from .frames import Done, Frame, GroupPart, Resend, StateTrans, Want, WantGroups
+from .frames import Done, GroupPart, Resend, StateTrans, Want, WantGroups
 from .operation import Operation
 
 FIRST_PART_HEAD = 4
@@ -35,7 +37,7 @@ def part_bytes(kit: EvsKit) -> int:
     return kit.settings.packet_bytes - kit.codec.overhead - PART_OVERHEAD
 
 
-class Change:
+class Exchange:
     def __init__(
         self,
         kit: EvsKit,
@@ -71,12 +73,12 @@ class Change:
     def is_done_here(self) -> bool:
         return self.kit.me in self._done
 
-    def start(self) -> list[Effect]:
+    def start(self) -> list[Outcome]:
         return self._say_state(self._others()) + self._look()
 
     # --- frames
 
-    def on_state_trans(self, sender: Life, frame: StateTrans, now_us: int) -> list[Effect]:
+    def on_state_trans(self, sender: Life, frame: StateTrans, now_us: int) -> list[Outcome]:
         if self.kit.me in frame.have:
             self._has_ours.add(sender)
         if sender in self._declared:
@@ -104,20 +106,20 @@ class Change:
             for entry in theirs.sites
         )
 
-    def on_want(self, sender: Life, frame: Want) -> list[Effect]:
+    def on_want(self, sender: Life, frame: Want) -> list[Outcome]:
         """A co-mover asks for bundles; answer what we hold, in datagrams of moderate size."""
-        effects: list[Effect] = []
+        effects: list[Outcome] = []
         batch: list[Bundle] = []
         size, limit = 0, self.kit.settings.packet_bytes - self.kit.codec.overhead - RESEND_OVERHEAD
         for bundle in self._wanted(frame):
             length = sum(map(len, bundle_parts(bundle)))
             if batch and size + length > limit:
-                effects.append(self._send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
+                effects.append(self.kit.send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
                 batch, size = [], 0
             batch.append(bundle)
             size += length
         if batch:
-            effects.append(self._send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
+            effects.append(self.kit.send((sender.rank,), Resend(self.attempt.ballot, tuple(batch))))
         return effects
 
     def _wanted(self, frame: Want) -> list[Bundle]:
@@ -133,7 +135,7 @@ class Change:
                     bundles[site, number] = log.bundles[number]
         return list(bundles.values())
 
-    def on_resend(self, frame: Resend) -> list[Effect]:
+    def on_resend(self, frame: Resend) -> list[Outcome]:
         before = len(self._missing)
         for bundle in frame.bundles:
             if self._old.is_possible(bundle):
@@ -155,14 +157,14 @@ class Change:
         if len(held_by) == 1 and bundle.origin not in self.plan.movers:
             self.kit.count.add("recovered from single holder")
 
-    def on_want_groups(self, sender: Life, frame: WantGroups) -> list[Effect]:
+    def on_want_groups(self, sender: Life, frame: WantGroups) -> list[Outcome]:
         wanted = [number for number in frame.parts if number < self._mine.count][:PARTS_BATCH_MAX]
         return [
-            self._send((sender.rank,), GroupPart(self.attempt.ballot, number, *self._mine.part(number)))
+            self.kit.send((sender.rank,), GroupPart(self.attempt.ballot, number, *self._mine.part(number)))
             for number in wanted
         ]
 
-    def on_group_part(self, sender: Life, frame: GroupPart) -> list[Effect]:
+    def on_group_part(self, sender: Life, frame: GroupPart) -> list[Outcome]:
         collected = self._collected.get(sender)
         if collected is None or not collected.add(frame.part, frame.data, frame.ends_page):
             self.kit.count.drop("group part dropped: not wanted")
@@ -170,39 +172,44 @@ class Change:
         self._received = True
         return self._look() if collected.is_answered() else []
 
-    def on_done(self, sender: Life, frame: Done) -> list[Effect]:
+    def on_done(self, sender: Life, frame: Done) -> list[Outcome]:
         """Somebody has everything. A member that is done again after us has not heard our own DONE."""
         if sender in self._done and self.is_done_here and not frame.reply:
-            return [self._send((sender.rank,), Done(self.attempt.ballot, reply=True))]
-        self._done.add(sender)
+            return [self.kit.send((sender.rank,), Done(self.attempt.ballot, reply=True))]
         self._has_ours.add(sender)
-        return []
+        return self._note_done([sender])
 
-    def everyone_is_done(self) -> None:
+    def everyone_is_done(self) -> list[Outcome]:
         """A member works in the new view already, so it has heard that everyone is done."""
-        if self.is_done_here:
-            self._done.update(self.attempt.members)
+        return self._note_done(self.attempt.members) if self.is_done_here else []
+
+    def _note_done(self, members: Iterable[Life]) -> list[Outcome]:
+        was_complete = self.is_complete
+        self._done.update(members)
+        return [Completed()] if self.is_complete and not was_complete else []
 
     # --- progress
 
-    def _look(self) -> list[Effect]:
+    def _look(self) -> list[Outcome]:
         """Plan when all have declared, ask for what is missing, say when nothing is."""
         if len(self._declared) < len(self.attempt.members):
             return []
+        planned: list[Outcome] = []
         if self.plan is None:
             self._make_plan()
+            planned = [Planned()]
         asking = self._ask() if self._missing else []
         asking += self._ask_for_groups()
         if asking or self.is_done_here:
-            return asking
-        return self._finish() if self._understands_groups() else []
+            return planned + asking
+        return planned + (self._finish() if self._understands_groups() else [])
 
-    def _ask_for_groups(self) -> list[Effect]:
-        asking: list[Effect] = []
+    def _ask_for_groups(self) -> list[Outcome]:
+        asking: list[Outcome] = []
         for life, collected in sorted(self._collected.items(), key=lambda one: one[0]):
             if parts := collected.ask(self._batch_parts):
                 self.kit.count.add("group parts asked")
-                asking.append(self._send((life.rank,), WantGroups(self.attempt.ballot, parts)))
+                asking.append(self.kit.send((life.rank,), WantGroups(self.attempt.ballot, parts)))
         return asking
 
     def _understands_groups(self) -> bool:
@@ -225,24 +232,24 @@ class Change:
         holdings = Holdings(movers)
         self._missing = {key: holdings.holders(*key) for key in missing(self.plan, self._declaration)}
 
-    def _ask(self) -> list[Effect]:
+    def _ask(self) -> list[Outcome]:
         """Ask each bundle's lowest-ranked holder, a bounded number at a time."""
         wanted: dict[Life, list[tuple[int, int, int]]] = {}
         self._asked = set(list(self._missing)[: self.kit.settings.recovery_batch_bundles])
         for site, number in sorted(self._asked):
             wanted.setdefault(self._missing[site, number][0], []).append((site, number, number))
         return [
-            self._send((holder.rank,), Want(self.attempt.ballot, tuple(ranges)))
+            self.kit.send((holder.rank,), Want(self.attempt.ballot, tuple(ranges)))
             for holder, ranges in sorted(wanted.items())
         ]
 
-    def _finish(self) -> list[Effect]:
+    def _finish(self) -> list[Outcome]:
         assert self.plan is not None
         self._old.order.raise_frontiers(self.plan.frontiers)
-        self._done.add(self.kit.me)
-        return self._say_done(self._others())
+        completed = self._note_done([self.kit.me])
+        return [SaidDone(self.plan.commit), *self._say_done(self._others()), *completed]
 
-    def repeat(self, now_us: int) -> list[Effect]:
+    def repeat(self, now_us: int) -> list[Outcome]:
         """Send again what may have been lost: our state, our wants, our DONE."""
         self.kit.deadlines.set(EvsDeadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
         lacking = (
@@ -265,7 +272,7 @@ class Change:
     def _others(self) -> tuple[Life, ...]:
         return tuple(life for life in self.attempt.members if life != self.kit.me)
 
-    def _say_state(self, to: tuple[Life, ...]) -> list[Effect]:
+    def _say_state(self, to: tuple[Life, ...]) -> list[Outcome]:
         if not to:
             to = self.undeclared()
         progress, self._received = self._received, False
@@ -283,12 +290,9 @@ class Change:
             return alone
         return self.kit.codec.encode(msgspec.structs.replace(frame, first_part=first))
 
-    def _say_done(self, to: tuple[Life, ...]) -> list[Effect]:
+    def _say_done(self, to: tuple[Life, ...]) -> list[Outcome]:
         frame = Done(self.attempt.ballot, reply=False)
-        return [self._send(tuple(life.rank for life in to), frame)] if to else []
-
-    def _send(self, to: tuple[int, ...], frame: Frame) -> Send:
-        return Send(to, self.kit.codec.encode(frame))
+        return [self.kit.send(tuple(life.rank for life in to), frame)] if to else []
 
     def check(self) -> None:
         assert not self.is_done_here or not self._missing, "C2"

@@ -15,6 +15,8 @@ from covey.config import FRAME_ITEMS_MAX as REQUESTS_MAX
 from covey.ids import Ballot, Life, Natural, Rank
 from covey.protocol.values import Bundle, Declaration, Payload, Stamp
 
+from .states import STATES, WORKING_STATES, State
+
 GROUP_PARTS_MAX = 1 << 24
 
 Lives = Annotated[tuple[Life, ...], Meta(max_length=DAEMONS_MAX)]
@@ -38,9 +40,7 @@ class Alive(Control, frozen=True):
     """I am here; this is my state, and whom I hear."""
 
     number: Natural
-    state: Annotated[int, Meta(ge=0, le=5)]
-    active: bool
-    """The view is working: its token circulates."""
+    state: Annotated[int, Meta(ge=0, lt=len(STATES))]
     leader: Annotated[int, Meta(ge=-1, lt=DAEMONS_MAX)]
     """The rank whose proposal the sender waits for, or -1."""
     view: Ballot
@@ -50,6 +50,16 @@ class Alive(Control, frozen=True):
     heard: Annotated[tuple[Heard, ...], Meta(max_length=DAEMONS_MAX)]
     clock: Stamp
     """The sender's clock: one that is far ahead of ours keeps it out of our views."""
+
+    @property
+    def is_working(self) -> bool:
+        """The sender's view works: messages are ordered in it."""
+        return STATES[self.state] in WORKING_STATES
+
+    @property
+    def is_arriving(self) -> bool:
+        """The sender has promised an attempt, and works on it."""
+        return STATES[self.state] in (State.STATETRANS, State.EVS)
 
 
 class Join(Control, frozen=True):

@@ -46,7 +46,7 @@ def largest_frames(
     """By name, in bytes."""
     lives = (Life(1_023, _MOST),) * daemons
     heard = (Heard(1_023, _MOST, _MOST, True),) * daemons
-    alive = Alive(_MOST, 5, True, 1_023, _BALLOT, lives, _BALLOT, _MOST, heard, _MOST)
+    alive = Alive(_MOST, 5, 1_023, _BALLOT, lives, _BALLOT, _MOST, heard, _MOST)
     floor = Floor(_MOST, 1_023)
     floors = ((_MOST, floor),) * sites
     token = Token(_BALLOT, _MOST, _MOST, floor, floor, floors, _MOST, _MOST, _MOST, _MOST, (_MOST,) * requests)

@@ -21,14 +21,23 @@ class State(Enum):
     REP = "rep"
     """Waiting for a representative to propose."""
     GATHER = "gather"
-    """Representative: collecting who will take part, then proposing. The old view may still be working."""
+    """Representative without a view: collecting who will take part, then proposing."""
     STATETRANS = "statetrans"
     """An attempt is promised: members tell each other what they hold of their old views."""
     EVS = "evs"
     """Members resend what others miss, then tell each other that they are done."""
+    MERGE = "merge"
+    """In a view and working, and representative: collecting who can be merged, then proposing."""
 
     __hash__ = object.__hash__
     """Each is one object, and looked up in every step."""
+
+
+STATES: Final = tuple(State)
+"""The number of a state on the wire is its position here: new ones are appended."""
+
+WORKING_STATES: Final = (State.OP, State.MERGE)
+"""The view works: messages are ordered in it."""
 
 
 class Reason(Enum):
@@ -68,12 +77,14 @@ LOSSES: Final = (
 
 def _table() -> dict[tuple[State, Reason], State]:
     table = {(State.SEG, Reason.STARTED): State.SEG}
-    for state in (State.OP, State.GATHER, State.STATETRANS, State.EVS, State.SEG, State.REP):
-        table[state, Reason.PROPOSED] = State.STATETRANS
+    for state in State:
         table[state, Reason.PROMISED] = State.STATETRANS
-    for state in (State.OP, State.GATHER, State.STATETRANS, State.EVS):
+    for state in (State.OP, State.MERGE, State.GATHER):
+        table[state, Reason.PROPOSED] = State.STATETRANS
+    for state in (State.OP, State.MERGE, State.STATETRANS, State.EVS):
         for reason in LOSSES:
             table[state, reason] = State.SEG
+    for state in (State.OP, State.MERGE):
         table[state, Reason.TOKEN_LOST] = State.SEG
     for state in (State.STATETRANS, State.EVS):
         table[state, Reason.ATTEMPT_STUCK] = State.SEG
@@ -83,16 +94,16 @@ def _table() -> dict[tuple[State, Reason], State]:
     table[State.GATHER, Reason.FOLLOW_LOWER] = State.REP
     table[State.REP, Reason.FOLLOW_LOWER] = State.REP
     table[State.REP, Reason.REPRESENTATIVE_SILENT] = State.SEG
-    table[State.OP, Reason.STRANGERS] = State.GATHER
-    table[State.GATHER, Reason.NOTHING_FOUND] = State.OP
-    table[State.GATHER, Reason.YIELDED] = State.OP
+    table[State.OP, Reason.STRANGERS] = State.MERGE
+    table[State.MERGE, Reason.NOTHING_FOUND] = State.OP
+    table[State.MERGE, Reason.YIELDED] = State.OP
     table[State.STATETRANS, Reason.EXCHANGED] = State.EVS
     table[State.EVS, Reason.INSTALLED] = State.OP
     return table
 
 
 TRANSITIONS: Final[Mapping[tuple[State, Reason], State]] = _table()
-"""A pair that is not here is a bug of ours; `machine.enter` says so."""
+"""A pair that is not here is a bug of ours: the machine's one door says so."""
 
 
 def diagram() -> str:

@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from covey.ids import Ballot, Life
-from covey.protocol.evs.states import State
+from covey.protocol.evs.states import STATES, State
 
 from .hearing import Hearing, Peer
-
-STATES = tuple(State)
-"""The number of a state on the wire is its place here."""
 
 _FREE = (State.SEG, State.REP, State.GATHER)
 
@@ -51,7 +48,7 @@ def to_propose(hearing: Hearing, base: Iterable[Life], excluded: Collection[int]
 
 
 def _is_free(peer: Peer) -> bool:
-    return not peer.alive.active and STATES[peer.alive.state] in _FREE
+    return STATES[peer.alive.state] in _FREE
 
 
 def _waits_for(hearing: Hearing, peer: Peer, me: int) -> bool:
@@ -80,14 +77,26 @@ def _working_views(hearing: Hearing) -> list[list[int]]:
     views: dict[Ballot, tuple[Life, ...]] = {}
     for rank in sorted(hearing.peers):
         peer, alive = hearing.peers[rank], hearing.peers[rank].alive
-        if alive.active and peer.life in alive.members:
+        if alive.is_working and peer.life in alive.members:
             views.setdefault(alive.view, alive.members)
     whole = []
     for view, members in views.items():
         peers = [hearing.peers.get(life.rank) for life in members]
         if all(
-            peer is not None and peer.life == life and peer.alive.active and peer.alive.view == view
+            peer is not None and peer.life == life and peer.alive.is_working and peer.alive.view == view
             for peer, life in zip(peers, members, strict=True)
         ):
             whole.append(sorted(life.rank for life in members))
     return sorted(whole)
+
+
+def everyone_is_heard(hearing: Hearing, everyone: Iterable[int], now_us: int) -> bool:
+    """Cheap, and necessary for `is_everyone`: each is two-way with us, or known to be gone."""
+    peers = hearing.peers
+    return all(rank in peers and (peers[rank].gone is not None or hearing.two_way(rank, now_us)) for rank in everyone)
+
+
+def is_everyone(hearing: Hearing, everyone: Iterable[int], ranks: Collection[int]) -> bool:
+    """Whether these are all, but for those who are known to be gone."""
+    peers = hearing.peers
+    return all(rank in ranks or (rank in peers and peers[rank].gone is not None) for rank in everyone)

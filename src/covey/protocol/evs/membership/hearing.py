@@ -155,6 +155,17 @@ class Hearing:
         oldest = now_us - peer.timeout_us
         return peer.heard_us >= oldest and peer.echoed_us >= oldest
 
+    def is_there(self, life: Life, now_us: int) -> bool:
+        """Two-way, and in this life."""
+        return self.two_way(life.rank, now_us) and self.peers[life.rank].life == life
+
+    def why_gone(self, rank: int, now_us: int) -> Reason:
+        """Of somebody who is not there both ways: what we know of it, or that it is heard one way, or not at all."""
+        peer = self.peers.get(rank)
+        if peer is not None and peer.gone is not None:
+            return peer.gone
+        return Reason.PEER_ONE_WAY if self.is_one_way(rank, now_us) else Reason.PEER_SILENT
+
     def is_one_way(self, rank: int, now_us: int) -> bool:
         """Whether we clearly hear a peer that does not hear us: it spoke within half the timeout."""
         peer = self.peers.get(rank)

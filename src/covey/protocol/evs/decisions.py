@@ -1,0 +1,43 @@
+"""What membership and the exchange decide, for the engine to carry out: returned among effects, in their place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from covey.ids import Ballot, Life
+from covey.protocol.effects import Effect
+
+
+class Attempt(NamedTuple):
+    """A membership being formed; its ballot becomes the view id."""
+
+    ballot: Ballot
+    members: tuple[Life, ...]
+
+
+class Begin(NamedTuple):
+    """Membership has promised an attempt: the view ends, and its exchange begins."""
+
+    attempt: Attempt
+
+
+class Abandon(NamedTuple):
+    """The view, or the attempt, is lost."""
+
+
+class Planned(NamedTuple):
+    """Every member of the attempt has declared what it holds."""
+
+
+class SaidDone(NamedTuple):
+    """We have everything, and have said so: from now on this binds us, whatever becomes of the attempt."""
+
+    commit: frozenset[Life]
+
+
+class Completed(NamedTuple):
+    """Every member of the attempt is done: the view can be installed."""
+
+
+Decision = Begin | Abandon | Planned | SaidDone | Completed
+Outcome = Effect | Decision

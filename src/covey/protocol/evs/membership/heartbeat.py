@@ -1,0 +1,29 @@
+"""When this daemon says that it is alive, and to whom: to all that are configured, more often while views change."""
+
+from __future__ import annotations
+
+from covey.protocol.effects import Send
+from covey.protocol.evs.deadlines import EvsDeadline
+from covey.protocol.evs.frames import Alive, Join
+from covey.protocol.evs.kit import EvsKit
+from covey.protocol.evs.states import State
+
+
+class Heartbeat:
+    def __init__(self, kit: EvsKit) -> None:
+        self._kit = kit
+        self.everyone = tuple(rank for rank in range(len(kit.cluster.daemons)) if rank != kit.me.rank)
+
+    def soon(self, now_us: int) -> None:
+        """Something changed that others wait to hear of. A little later: more may change at once."""
+        at = now_us + self._kit.settings.alive_fast_ms * 250
+        if at < (self._kit.deadlines.at(EvsDeadline.ALIVE) or at + 1):
+            self._kit.deadlines.set(EvsDeadline.ALIVE, at)
+
+    def say(self, frame: Alive | Join) -> list[Send]:
+        return [self._kit.send(self.everyone, frame)] if self.everyone else []
+
+    def next(self, state: State, now_us: int) -> None:
+        settings = self._kit.settings
+        interval_ms = settings.alive_interval_ms if state is State.OP else settings.alive_fast_ms
+        self._kit.deadlines.set(EvsDeadline.ALIVE, now_us + interval_ms * 1_000)
