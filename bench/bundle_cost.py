@@ -19,20 +19,9 @@ from covey.protocol.effects import ClientReady, Effect, Send
 from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.inputs import ClientBytes, ClientConnected, Datagram, Input
 from covey.protocol.values import Service
-from covey.protocol.wire.session import (
-    MAGIC,
-    VERSION,
-    Hello,
-    JoinGroup,
-    Sending,
-    Splitter,
-    Welcome,
-    encode_word,
-    read_from_daemon,
-    record_parts,
-    sender_prefix,
-    sending_parts,
-)
+from covey.protocol.wire.bodies import record_parts, sender_prefix
+from covey.protocol.wire.session import Splitter, encode_word, read_from_daemon, sending_parts
+from covey.protocol.wire.words import MAGIC, VERSION, Hello, JoinGroup, Sending, Welcome
 
 SIZE = 100
 IN_BUNDLE = (1, 10, 50, 400)

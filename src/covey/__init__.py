@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from covey.client.events import View as View
     from covey.client.session import Session as Session
     from covey.protocol.values import Service as Service
-    from covey.protocol.wire.session import Policy as Policy
+    from covey.protocol.wire.words import Policy as Policy
 
     from .client import blocking as blocking
     from .embedding import embedded as embedded
@@ -67,7 +67,7 @@ _EXPORTS: Final = {
     ),
     "covey.embedding": ("embedded",),
     "covey.protocol.values": ("Service",),
-    "covey.protocol.wire.session": ("Policy",),
+    "covey.protocol.wire.words": ("Policy",),
 }  # fmt: skip
 _HOME: Final = {name: module for module, names in _EXPORTS.items() for name in names}
 

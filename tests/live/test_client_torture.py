@@ -31,8 +31,9 @@ from covey.config import FRAME_SLACK, Settings
 from covey.errors import MessageTooLargeError
 from covey.lab.cluster import LocalCluster
 from covey.protocol.values import Payload, Service
-from covey.protocol.wire.session import (
-    HELLO_BYTES_MAX,
+from covey.protocol.wire.bodies import record_parts, sender_prefix
+from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter, encode_word, read_from_daemon, sending_parts
+from covey.protocol.wire.words import (
     MAGIC,
     VERSION,
     Bye,
@@ -42,13 +43,7 @@ from covey.protocol.wire.session import (
     JoinGroup,
     Rejected,
     Sending,
-    Splitter,
     Welcome,
-    encode_word,
-    read_from_daemon,
-    record_parts,
-    sender_prefix,
-    sending_parts,
 )
 
 pytestmark = pytest.mark.live

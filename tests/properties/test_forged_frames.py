@@ -20,7 +20,8 @@ from covey.protocol.evs.codec import Codec
 from covey.protocol.evs.stamping.token import TokenStamper
 from covey.protocol.inputs import ClientBytes, ClientConnected, Datagram
 from covey.protocol.values import Service
-from covey.protocol.wire.session import MAGIC, VERSION, Hello, JoinGroup, encode_word
+from covey.protocol.wire.session import encode_word
+from covey.protocol.wire.words import MAGIC, VERSION, Hello, JoinGroup
 from covey.trace.daemon import DaemonRecorder
 from covey.trace.segments import SegmentWriter
 from tests.unit.protocol.network import SECOND_US, TinyNetwork

@@ -17,13 +17,14 @@ from covey.protocol.groups.layer import Groups, Out, names
 from covey.protocol.groups.roster import Member, Roster
 from covey.protocol.groups.step import Members, Step
 from covey.protocol.inputs import Submit
+from covey.protocol.notices import NET, Change
 from covey.protocol.session.session import Session
 from covey.protocol.telling import Changed, Passed, Telling, Told
 from covey.protocol.transport import queue
 from covey.protocol.transport.queue import SubmitQueue, Waiting
 from covey.protocol.values import Bundle, Kind, Service, Stay
 from covey.protocol.wire.runs import Run, Views
-from covey.protocol.wire.session import NET, Change, GroupLeft, GroupSignal, GroupView
+from covey.protocol.wire.words import GroupLeft, GroupSignal, GroupView
 
 from .mutants import Mutant
 

@@ -12,8 +12,8 @@ from covey.errors import FrameError
 from covey.ids import INFINITE
 from covey.protocol.effects import Deliver
 from covey.protocol.values import Bundle, Kind
+from covey.protocol.wire.bodies import sender_prefix
 from covey.protocol.wire.bundles import encode_bundle, read_bundle
-from covey.protocol.wire.session import sender_prefix
 from covey.trace.daemon import DaemonRecorder
 from covey.trace.reading import read_rows
 from covey.trace.segments import SegmentWriter

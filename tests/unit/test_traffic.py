@@ -15,7 +15,8 @@ from covey.lab.traffic.pattern import Pattern
 from covey.lab.traffic.seen import Seen
 from covey.lab.traffic.task import LAST, TrafficResult, TrafficTask
 from covey.protocol.values import Service
-from covey.protocol.wire.session import Arrived, record_parts, sender_prefix
+from covey.protocol.wire.bodies import record_parts, sender_prefix
+from covey.protocol.wire.words import Arrived
 
 PROCESS = "send0@a:7.3"
 SIZE = 100

@@ -26,7 +26,7 @@ from typing import Final, Self, TypeVar, TypeVarTuple
 
 from covey.errors import CoveyError, LocalProtocolError
 from covey.protocol.values import Service
-from covey.protocol.wire.session import Policy
+from covey.protocol.wire.words import Policy
 from covey.trace.client import ClientRecorder
 
 from .answering import answer_between_calls

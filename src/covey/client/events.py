@@ -14,7 +14,8 @@ import msgspec
 
 from covey.errors import FrameError
 from covey.protocol.values import Service
-from covey.protocol.wire.session import SELF_DISCARD, Arrived, GroupLeft, read_sender, sender_prefix
+from covey.protocol.wire.bodies import SELF_DISCARD, read_sender, sender_prefix
+from covey.protocol.wire.words import Arrived, GroupLeft
 
 from .records import Body, check_records, payloads_of, records_in
 from .roll import name_of as name_of  # noqa: PLC0414 - exported
@@ -48,7 +49,7 @@ class Batch(msgspec.Struct, frozen=True, gc=False, eq=False):
     Its messages are made when they are asked for:
 
     >>> from covey.ids import Ballot
-    >>> from covey.protocol.wire.session import record_parts, sender_prefix
+    >>> from covey.protocol.wire.bodies import record_parts, sender_prefix
     >>> body = b"".join([sender_prefix("alice@a:7.3"), *record_parts(0, b"one"), *record_parts(5, b"two")])
     >>> arrived = Arrived(Service.AGREED, 0, 2, 10, Ballot(7, 0, 3), 1200, 0, ("room",), memoryview(body))
     >>> batch = batch_of(arrived)

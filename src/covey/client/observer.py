@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from covey.protocol.wire.session import Discarded
+from covey.protocol.wire.words import Discarded
 
 from .events import Event
 from .options import SendOptions

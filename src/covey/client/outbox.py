@@ -20,7 +20,8 @@ from itertools import accumulate
 import msgspec
 
 from covey.protocol.values import Payload, Service
-from covey.protocol.wire.session import RECORD_BYTES, sending_head
+from covey.protocol.wire.bodies import RECORD_BYTES
+from covey.protocol.wire.session import sending_head
 
 from .options import SendOptions
 from .records import record_head, records_of

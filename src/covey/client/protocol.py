@@ -23,8 +23,9 @@ from covey.config import FRAME_SLACK
 from covey.errors import ArgumentError, FrameError, LocalProtocolError, MembershipError, SessionOverError
 from covey.names import group_problem, name_problem
 from covey.protocol.values import Payload
-from covey.protocol.wire.session import (
-    HELLO_BYTES_MAX,
+from covey.protocol.wire.bodies import sender_prefix
+from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter, encode_word, read_from_daemon
+from covey.protocol.wire.words import (
     MAGIC,
     VERSION,
     Arrived,
@@ -44,11 +45,7 @@ from covey.protocol.wire.session import (
     LeaveGroup,
     Policy,
     Rejected,
-    Splitter,
     Welcome,
-    encode_word,
-    read_from_daemon,
-    sender_prefix,
 )
 
 from .events import Disconnected, Event, Failure, Transitional, batch_or_failure, self_leave_of

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
-from covey.protocol.wire.session import Discarded
+from covey.protocol.wire.words import Discarded
 from covey.trace.client import ClientRecorder, Place
 
 from .events import (

@@ -17,7 +17,7 @@ from struct import Struct
 from typing import Final
 
 from covey.errors import FrameError
-from covey.protocol.wire.session import RECORD_BYTES
+from covey.protocol.wire.bodies import RECORD_BYTES
 
 Body = bytes | bytearray
 

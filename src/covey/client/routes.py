@@ -14,8 +14,8 @@ from covey.config import GROUPS_BYTES_MAX, GROUPS_MAX, part_bytes
 from covey.errors import ArgumentError, MessageTooLargeError
 from covey.names import destination_problem
 from covey.protocol.values import Service
+from covey.protocol.wire.bodies import RECORD_BYTES, SELF_DISCARD
 from covey.protocol.wire.group_names import groups_bytes
-from covey.protocol.wire.session import RECORD_BYTES, SELF_DISCARD
 
 from .options import SendOptions
 from .outbox import Route

@@ -12,7 +12,8 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from covey.ids import Ballot
-from covey.protocol.wire.session import NET, Change, GroupView
+from covey.protocol.notices import NET, Change
+from covey.protocol.wire.words import GroupView
 
 from .roll import Names, Roll, roll_of
 

@@ -36,8 +36,8 @@ from covey.protocol.evs.frames import (
 )
 from covey.protocol.evs.states import STATES
 from covey.protocol.values import Announcement, Bundle, Declaration, Kind, Position, Service, SiteDeclaration
+from covey.protocol.wire.bodies import sender_prefix
 from covey.protocol.wire.bundles import encode_bundle
-from covey.protocol.wire.session import sender_prefix
 
 EDGES: Final = (0, 1, 2, 255, 65_535, 1 << 31, (1 << 32) + 1, (1 << 62) - 1)
 

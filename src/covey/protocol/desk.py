@@ -19,7 +19,8 @@ from covey.protocol.session.names import Names
 from covey.protocol.session.outbox import USER_BYTES, Outbox, Total
 from covey.protocol.session.session import Phase, Session
 from covey.protocol.session.slow import Remedy, SlowClients, requests
-from covey.protocol.wire.session import Ended, Rejected, Word, sender_prefix
+from covey.protocol.wire.bodies import sender_prefix
+from covey.protocol.wire.words import Ended, Rejected, Word
 
 from .admission import Admission
 from .effects import ClientClosed, ClientReady, Effect, Notice

@@ -14,7 +14,7 @@ from typing import Final
 from covey.protocol.session.alive import SILENCE_LEAST_MS, AwakeClock, Due, interval_ms, shorter_ms
 from covey.protocol.session.entries import ALIVE, Entry
 from covey.protocol.session.session import Phase, Session
-from covey.protocol.wire.session import Hello
+from covey.protocol.wire.words import Hello
 
 from .deadlines import Deadline
 from .desk import Desk

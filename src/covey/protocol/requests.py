@@ -17,7 +17,8 @@ from covey.protocol.session.problems import Destinations, hello_problem, join_pr
 from covey.protocol.session.session import Phase, Session
 from covey.protocol.transport.queue import cost
 from covey.protocol.wire.group_names import pack_groups
-from covey.protocol.wire.session import (
+from covey.protocol.wire.session import read_from_client
+from covey.protocol.wire.words import (
     VERSION,
     Bye,
     ClientAlive,
@@ -28,7 +29,6 @@ from covey.protocol.wire.session import (
     LeaveGroup,
     Sending,
     Welcome,
-    read_from_client,
 )
 
 from .desk import Desk

@@ -9,7 +9,7 @@ from covey.errors import FrameError
 from covey.ids import Life
 from covey.protocol.effects import Deliver, Effect, Entered, Installed, Signal, Stamped, Stopped
 from covey.protocol.values import Bundle, Kind, Payload, Service
-from covey.protocol.wire.session import read_sender
+from covey.protocol.wire.bodies import read_sender
 
 from .record import Row, payload_digest
 

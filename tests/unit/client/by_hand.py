@@ -10,7 +10,8 @@ from covey.client import blocking, session
 from covey.client.dial import Dialled
 from covey.client.plan import Bounds, Plan, make_plan
 from covey.client.stream import Stream
-from covey.protocol.wire.session import FromClient, Splitter, Word, encode_word, read_from_client
+from covey.protocol.wire.session import Splitter, encode_word, read_from_client
+from covey.protocol.wire.words import FromClient, Word
 from tests.unit.client.fake_daemon import welcome
 
 INTERVAL_MS = 1_000

@@ -11,8 +11,9 @@ from pathlib import Path
 from covey.client.protocol import ClientProtocol
 from covey.ids import Ballot, Life
 from covey.protocol.values import Bundle, Kind, Payload, Service
-from covey.protocol.wire.session import (
-    SELF_DISCARD,
+from covey.protocol.wire.bodies import SELF_DISCARD, record_parts, sender_prefix
+from covey.protocol.wire.session import Splitter, arrived_head, encode_word, read_from_client
+from covey.protocol.wire.words import (
     VERSION,
     Bye,
     ClientAlive,
@@ -25,14 +26,8 @@ from covey.protocol.wire.session import (
     LeaveGroup,
     Rejected,
     Sending,
-    Splitter,
     Welcome,
     Word,
-    arrived_head,
-    encode_word,
-    read_from_client,
-    record_parts,
-    sender_prefix,
 )
 
 BALLOT = Ballot(7, 0, 3)

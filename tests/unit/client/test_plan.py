@@ -8,7 +8,7 @@ import pytest
 
 import covey
 from covey.client.plan import Address, Bounds, make_plan
-from covey.protocol.wire.session import VERSION, Hello
+from covey.protocol.wire.words import VERSION, Hello
 from covey.trace.client import ClientRecorder
 from covey.trace.record import Row
 from tests.unit.client.fake_daemon import words_of

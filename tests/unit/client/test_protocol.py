@@ -19,10 +19,11 @@ from covey.errors import (
     MessageTooLargeError,
     SessionOverError,
 )
+from covey.protocol.notices import NET
 from covey.protocol.values import Service
-from covey.protocol.wire.session import (
-    NET,
-    SELF_DISCARD,
+from covey.protocol.wire.bodies import SELF_DISCARD, sender_prefix
+from covey.protocol.wire.session import encode_word
+from covey.protocol.wire.words import (
     Bye,
     Ended,
     Failed,
@@ -36,8 +37,6 @@ from covey.protocol.wire.session import (
     Sending,
     Welcome,
     Word,
-    encode_word,
-    sender_prefix,
 )
 from tests.unit.client.fake_daemon import (
     BALLOT,

@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from covey.client.events import Batch, Disconnected, Event
 from covey.client.protocol import ClientProtocol
 from covey.protocol.values import Service
-from covey.protocol.wire.session import (
-    Ended,
-    Failed,
-    GroupLeft,
-    GroupSignal,
-    GroupView,
-    Rejected,
-    encode_word,
-)
+from covey.protocol.wire.session import encode_word
+from covey.protocol.wire.words import Ended, Failed, GroupLeft, GroupSignal, GroupView, Rejected
 from tests.unit.client.fake_daemon import BALLOT, body_of, data_frame, welcome, welcomed
 
 TEXT = st.text(max_size=8)

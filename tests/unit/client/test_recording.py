@@ -10,8 +10,10 @@ import covey
 from covey.client.options import SendOptions
 from covey.client.protocol import ClientProtocol
 from covey.client.recording import Recording
+from covey.protocol.notices import NET
 from covey.protocol.values import Service
-from covey.protocol.wire.session import NET, Ended, GroupSignal, GroupView, Rejected, Word, encode_word
+from covey.protocol.wire.session import encode_word
+from covey.protocol.wire.words import Ended, GroupSignal, GroupView, Rejected, Word
 from covey.trace.client import ClientRecorder
 from covey.trace.reading import read_rows
 from covey.trace.record import Row, payload_digest

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from covey.client.records import MIXED, check_records, payloads_of, record_head, records_in, records_of
 from covey.errors import FrameError
-from covey.protocol.wire.session import record_parts, sender_prefix
+from covey.protocol.wire.bodies import record_parts, sender_prefix
 from tests.unit.client.fake_daemon import body_of
 from tests.unit.client.reading import read_records
 

@@ -14,16 +14,9 @@ from covey.client.recording import Recording
 from covey.client.roll import name_of
 from covey.client.view import FIELDS, next_view, view_of
 from covey.errors import FrameError
-from covey.protocol.wire.session import (
-    NET,
-    Change,
-    GroupChanges,
-    GroupLeft,
-    GroupView,
-    change_piece,
-    changes_frame,
-    encode_word,
-)
+from covey.protocol.notices import NET, Change
+from covey.protocol.wire.session import change_piece, changes_frame, encode_word
+from covey.protocol.wire.words import GroupChanges, GroupLeft, GroupView
 from covey.trace.client import ClientRecorder
 from covey.trace.record import Row
 from tests.unit.client.fake_daemon import BALLOT, welcome, welcomed

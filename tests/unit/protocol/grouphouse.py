@@ -11,8 +11,9 @@ from covey.protocol.evs.states import Reason
 from covey.protocol.groups.layer import Groups, Out
 from covey.protocol.groups.step import Step
 from covey.protocol.values import Bundle, Count, Kind, Place, Service, Stay
+from covey.protocol.wire.bodies import sender_prefix
 from covey.protocol.wire.runs import Views
-from covey.protocol.wire.session import GroupChanges, GroupLeft, GroupSignal, GroupView, sender_prefix
+from covey.protocol.wire.words import GroupChanges, GroupLeft, GroupSignal, GroupView
 from tests.unit.protocol.builders import A
 from tests.unit.protocol.peers import Seen as Knows
 

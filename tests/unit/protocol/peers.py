@@ -5,26 +5,22 @@ from __future__ import annotations
 from covey.config import Settings, one_site
 from covey.protocol.effects import ClientClosed, Effect, Notice
 from covey.protocol.inputs import ClientBytes, ClientConnected
+from covey.protocol.notices import Change
 from covey.protocol.portions import PORTIONS, Portions
 from covey.protocol.values import Service
-from covey.protocol.wire.session import (
+from covey.protocol.wire.bodies import record_parts, sender_prefix
+from covey.protocol.wire.session import Splitter, encode_word, read_from_daemon, sending_parts
+from covey.protocol.wire.words import (
     MAGIC,
     VERSION,
-    Change,
     FromDaemon,
     GroupChanges,
     GroupView,
     Hello,
     Policy,
     Sending,
-    Splitter,
     Welcome,
     Word,
-    encode_word,
-    read_from_daemon,
-    record_parts,
-    sender_prefix,
-    sending_parts,
 )
 from tests.unit.protocol.network import TinyNetwork
 

@@ -12,7 +12,7 @@ from covey.protocol.daemon import Daemon
 from covey.protocol.effects import Effect, Refused, Stopped
 from covey.protocol.inputs import ClientGone, Datagram, Input, Stop, Submit
 from covey.protocol.values import Service
-from covey.protocol.wire.session import Arrived, Ended, FromDaemon, GroupLeft, JoinGroup, LeaveGroup
+from covey.protocol.wire.words import Arrived, Ended, FromDaemon, GroupLeft, JoinGroup, LeaveGroup
 from tests.unit.protocol.network import START_US, TinyNetwork, instant
 from tests.unit.protocol.peers import Peer, Seen, kinds
 from tests.unit.protocol.solo_engine import SoloEngine

@@ -9,7 +9,8 @@ from covey.ids import Instant
 from covey.protocol.effects import ClientClosed, Effect, Notice
 from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Input
 from covey.protocol.portions import PORTIONS
-from covey.protocol.wire.session import MAGIC, VERSION, Ended, Hello, JoinGroup, encode_word
+from covey.protocol.wire.session import encode_word
+from covey.protocol.wire.words import MAGIC, VERSION, Ended, Hello, JoinGroup
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 from tests.unit.protocol.peers import Peer, changes, kinds, network
 

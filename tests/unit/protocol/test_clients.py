@@ -8,7 +8,9 @@ from covey.config import Settings
 from covey.protocol.effects import ClientReading, Notice
 from covey.protocol.inputs import ClientGone, Stop
 from covey.protocol.values import Service
-from covey.protocol.wire.session import (
+from covey.protocol.wire.bodies import record_parts, sender_prefix
+from covey.protocol.wire.session import encode_word, sending_parts
+from covey.protocol.wire.words import (
     MAGIC,
     VERSION,
     Arrived,
@@ -23,10 +25,6 @@ from covey.protocol.wire.session import (
     Sending,
     Welcome,
     Word,
-    encode_word,
-    record_parts,
-    sender_prefix,
-    sending_parts,
 )
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 from tests.unit.protocol.peers import FRAME_MAX, Peer, changes, kinds, network

@@ -11,7 +11,7 @@ from covey.protocol.effects import Stamped
 from covey.protocol.groups.declared import Declared
 from covey.protocol.groups.exchange import PAGE_BYTES, Collected, Tables, batch_parts
 from covey.protocol.values import Bundle, Kind, Place, Service, Stay
-from covey.protocol.wire.session import sender_prefix
+from covey.protocol.wire.bodies import sender_prefix
 from tests.unit.protocol.builders import A, B
 
 VIEW = Ballot(7, 0, 1)

@@ -17,7 +17,8 @@ from covey.protocol.evs.frames import StateTrans
 from covey.protocol.inputs import ClientBytes, ClientConnected, Submit
 from covey.protocol.values import Service
 from covey.protocol.wire.bundles import bundle_parts
-from covey.protocol.wire.session import MAGIC, VERSION, Hello, JoinGroup, encode_word
+from covey.protocol.wire.session import encode_word
+from covey.protocol.wire.words import MAGIC, VERSION, Hello, JoinGroup
 from tests.unit.protocol.builders import bundle
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from covey.protocol.effects import Deliver
+from covey.protocol.notices import NET
 from covey.protocol.values import Kind, Service
+from covey.protocol.wire.bodies import SELF_DISCARD
 from covey.protocol.wire.runs import Views
-from covey.protocol.wire.session import NET, SELF_DISCARD, Discarded, GroupView
+from covey.protocol.wire.words import Discarded, GroupView
 from tests.unit.protocol.builders import A, B, C
 from tests.unit.protocol.grouphouse import NEW, OLD, House, Seen, stay
 

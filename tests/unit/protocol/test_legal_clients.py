@@ -15,16 +15,9 @@ from covey.protocol.effects import ClientReading, Send
 from covey.protocol.evs.frames import Data, Token
 from covey.protocol.evs.states import State
 from covey.protocol.values import Service
-from covey.protocol.wire.session import (
-    MAGIC,
-    VERSION,
-    Hello,
-    JoinGroup,
-    Sending,
-    record_parts,
-    sender_prefix,
-    sending_parts,
-)
+from covey.protocol.wire.bodies import record_parts, sender_prefix
+from covey.protocol.wire.session import sending_parts
+from covey.protocol.wire.words import MAGIC, VERSION, Hello, JoinGroup, Sending
 from tests.unit.protocol.network import TinyNetwork
 from tests.unit.protocol.peers import Peer, network
 

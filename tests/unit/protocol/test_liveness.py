@@ -9,17 +9,8 @@ import pytest
 from covey.config import Settings
 from covey.protocol.effects import Notice
 from covey.protocol.inputs import ClientBytes, ClientConnected
-from covey.protocol.wire.session import (
-    MAGIC,
-    VERSION,
-    ClientAlive,
-    DaemonAlive,
-    Ended,
-    Hello,
-    JoinGroup,
-    Word,
-    encode_word,
-)
+from covey.protocol.wire.session import encode_word
+from covey.protocol.wire.words import MAGIC, VERSION, ClientAlive, DaemonAlive, Ended, Hello, JoinGroup, Word
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 from tests.unit.protocol.peers import Peer, changes, kinds, network
 

@@ -6,19 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.protocol.effects import Deliver
+from covey.protocol.notices import Change
 from covey.protocol.session.entries import Entry, ViewsEntry, WordEntry, entry_of
 from covey.protocol.session.outbox import USER_BYTES, Outbox, Total
 from covey.protocol.wire.runs import Run, Views
-from covey.protocol.wire.session import (
-    Arrived,
-    Change,
-    FromDaemon,
-    GroupChanges,
-    GroupSignal,
-    Splitter,
-    encode_word,
-    read_from_daemon,
-)
+from covey.protocol.wire.session import Splitter, encode_word, read_from_daemon
+from covey.protocol.wire.words import Arrived, FromDaemon, GroupChanges, GroupSignal
 from tests.unit.protocol.builders import VIEW, bundle
 
 

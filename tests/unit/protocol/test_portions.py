@@ -6,7 +6,8 @@ import pytest
 
 from covey.protocol.portions import Portions
 from covey.protocol.values import Service
-from covey.protocol.wire.session import SELF_DISCARD, Arrived, JoinGroup
+from covey.protocol.wire.bodies import SELF_DISCARD
+from covey.protocol.wire.words import Arrived, JoinGroup
 from tests.unit.protocol.peers import Peer, kinds, network
 
 

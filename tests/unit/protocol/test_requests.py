@@ -10,7 +10,8 @@ from covey.protocol.effects import ClientReading
 from covey.protocol.inputs import ClientBytes, ClientGone
 from covey.protocol.portions import Portions
 from covey.protocol.transport.queue import SubmitQueue
-from covey.protocol.wire.session import Arrived, Bye, JoinGroup, LeaveGroup, encode_word
+from covey.protocol.wire.session import encode_word
+from covey.protocol.wire.words import Arrived, Bye, JoinGroup, LeaveGroup
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 from tests.unit.protocol.peers import Peer, kinds, network
 

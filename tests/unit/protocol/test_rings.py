@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 from covey.protocol.inputs import ClientGone
-from covey.protocol.wire.session import Bye, JoinGroup, LeaveGroup
+from covey.protocol.wire.words import Bye, JoinGroup, LeaveGroup
 from tests.unit.protocol.peers import Peer, network
 
 

@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 
 from covey.protocol.portions import PORTIONS
 from covey.protocol.session.said import Said
-from covey.protocol.wire.session import (
-    HELLO_BYTES_MAX,
-    ClientAlive,
-    FromClient,
-    JoinGroup,
-    encode_word,
-    read_from_client,
-)
+from covey.protocol.wire.session import HELLO_BYTES_MAX, encode_word, read_from_client
+from covey.protocol.wire.words import ClientAlive, FromClient, JoinGroup
 from tests.unit.protocol.peers import Peer, network
 
 

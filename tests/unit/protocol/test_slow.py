@@ -10,7 +10,7 @@ from covey.protocol.session.entries import Entry
 from covey.protocol.session.outbox import Total
 from covey.protocol.session.session import Phase, Session
 from covey.protocol.session.slow import BLOCK_GROUPS, LARGE_BYTES, LOOK_US, REMEDIES_MAX, Remedy, SlowClients, requests
-from covey.protocol.wire.session import MAGIC, VERSION, Hello, Policy
+from covey.protocol.wire.words import MAGIC, VERSION, Hello, Policy
 from tests.unit.protocol.builders import kit
 
 LIMIT = 24_000

@@ -9,7 +9,7 @@ from covey.ids import Ballot, Life
 from covey.protocol.clients import SNAPSHOT_MAX
 from covey.protocol.groups.roster import PORTION, Member, Roster
 from covey.protocol.values import Place
-from covey.protocol.wire.session import JoinGroup
+from covey.protocol.wire.words import JoinGroup
 from tests.unit.protocol.network import TinyNetwork
 from tests.unit.protocol.peers import Peer, network
 

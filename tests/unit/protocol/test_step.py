@@ -7,9 +7,10 @@ import pytest
 from covey.ids import Life
 from covey.protocol.effects import Deliver, Installed
 from covey.protocol.groups.step import Step
+from covey.protocol.notices import Change
 from covey.protocol.values import Kind, Service
 from covey.protocol.wire.runs import Views
-from covey.protocol.wire.session import Change, GroupView
+from covey.protocol.wire.words import GroupView
 from tests.unit.protocol.builders import A, B, C
 from tests.unit.protocol.grouphouse import House, stay
 

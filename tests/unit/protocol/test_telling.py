@@ -13,7 +13,8 @@ from covey.protocol.effects import Deliver
 from covey.protocol.portions import PORTIONS, Portions
 from covey.protocol.telling import Changed, Passed, Telling, Told
 from covey.protocol.values import Kind
-from covey.protocol.wire.session import Arrived, FromDaemon, GroupLeft, Splitter, read_from_daemon
+from covey.protocol.wire.session import Splitter, read_from_daemon
+from covey.protocol.wire.words import Arrived, FromDaemon, GroupLeft
 from tests.unit.protocol.builders import A, B
 from tests.unit.protocol.grouphouse import House
 from tests.unit.protocol.peers import Seen, kinds

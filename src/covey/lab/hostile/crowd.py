@@ -21,21 +21,8 @@ from covey.errors import CoveyError
 from covey.lab.cluster import LiveError
 from covey.lab.helper_process import PATIENCE_S
 from covey.lab.helper_streams import say, told
-from covey.protocol.wire.session import (
-    HEAD_BYTES,
-    HELLO_BYTES_MAX,
-    MAGIC,
-    VERSION,
-    ClientAlive,
-    DaemonAlive,
-    Hello,
-    JoinGroup,
-    Rejected,
-    Splitter,
-    Welcome,
-    encode_word,
-    read_from_daemon,
-)
+from covey.protocol.wire.session import HEAD_BYTES, HELLO_BYTES_MAX, Splitter, encode_word, read_from_daemon
+from covey.protocol.wire.words import MAGIC, VERSION, ClientAlive, DaemonAlive, Hello, JoinGroup, Rejected, Welcome
 
 from .task import NICE, CrowdTally, CrowdTask, own_group
 

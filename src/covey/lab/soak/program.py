@@ -26,7 +26,7 @@ from covey.drivers.live.control import CommandLines
 from covey.drivers.live.events import Ended, Event, Ready, Status, to_line
 from covey.errors import ConnectError, SessionOverError
 from covey.protocol.values import Service
-from covey.protocol.wire.session import Policy
+from covey.protocol.wire.words import Policy
 from covey.trace.client import ClientRecorder
 from covey.trace.segments import SegmentWriter
 

@@ -19,19 +19,12 @@ from covey.errors import FrameError
 from covey.ids import Life
 from covey.names import is_private
 from covey.protocol.effects import Deliver
+from covey.protocol.notices import Change
 from covey.protocol.values import Bundle, Count, Kind, Place
+from covey.protocol.wire.bodies import SELF_DISCARD, read_sender, sender_prefix
 from covey.protocol.wire.rolls import Roll, Whole
 from covey.protocol.wire.runs import Run, Views
-from covey.protocol.wire.session import (
-    SELF_DISCARD,
-    Change,
-    Discarded,
-    GroupLeft,
-    GroupView,
-    Word,
-    read_sender,
-    sender_prefix,
-)
+from covey.protocol.wire.words import Discarded, GroupLeft, GroupView, Word
 
 from .roster import Member, Roster
 

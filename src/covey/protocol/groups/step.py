@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from covey.protocol.effects import Deliver, Installed
+from covey.protocol.notices import NET, Change
 from covey.protocol.values import Bundle, Kind, Service
 from covey.protocol.wire.runs import Run, Views
-from covey.protocol.wire.session import NET, Change, GroupLeft, GroupSignal, GroupView
+from covey.protocol.wire.words import GroupLeft, GroupSignal, GroupView
 
 from .layer import Groups, Out, gathered, joined_by, names, told
 from .roster import Key, Member

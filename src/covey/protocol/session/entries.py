@@ -11,7 +11,8 @@ from covey.protocol.effects import Deliver
 from covey.protocol.values import Payload
 from covey.protocol.wire.rolls import Whole
 from covey.protocol.wire.runs import Views
-from covey.protocol.wire.session import DaemonAlive, Word, arrived_bytes, arrived_head, encode_word
+from covey.protocol.wire.session import arrived_bytes, arrived_head, encode_word
+from covey.protocol.wire.words import DaemonAlive, Word
 
 PINNED_SHARE = 2
 """A slice below one part in so many of what it was cut from is copied: kept as it is, it would keep all of it."""

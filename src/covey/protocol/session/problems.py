@@ -11,7 +11,7 @@ from collections.abc import Container
 
 from covey.config import COUNT_MAX, GROUPS_MAX, Settings
 from covey.names import destination_problem, group_problem, name_problem
-from covey.protocol.wire.session import MAGIC, VERSION, FromClient, Hello, Sending
+from covey.protocol.wire.words import MAGIC, VERSION, FromClient, Hello, Sending
 
 from .session import Session
 

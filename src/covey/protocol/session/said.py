@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from covey.errors import FrameError
-from covey.protocol.wire.session import HELLO_BYTES_MAX, FromClient, Splitter
+from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter
+from covey.protocol.wire.words import FromClient
 
 Frame = tuple[int, memoryview]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from covey.protocol.wire.session import Hello, Policy, sender_prefix
+from covey.protocol.wire.bodies import sender_prefix
+from covey.protocol.wire.words import Hello, Policy
 
 from .entries import Entry
 from .outbox import Outbox, Total

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple, Self
 
-from .session import GroupView, text_piece, view_around, view_bytes, view_frame
+from covey.protocol.wire.session import text_piece, view_around, view_bytes, view_frame
+from covey.protocol.wire.words import GroupView
 
 CAME_MAX: Final = 256
 """So many join pieces are put together for each frame; then another roll begins with all of them."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .session import Change, change_piece, changes_bytes, changes_frame
+from covey.protocol.notices import Change
+from covey.protocol.wire.session import change_piece, changes_bytes, changes_frame
 
 
 class Run:

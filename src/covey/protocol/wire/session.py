@@ -1,8 +1,8 @@
-"""What a client and its daemon say to each other over a stream, and the layout of messages inside a bundle.
+"""The bytes of the native dialect: what a client and its daemon say to each other over a stream.
 
 A frame is a length, a kind and a body. Control bodies are msgpack arrays; SEND and DATA are many, and have fixed heads.
 The bytes after the head of a SEND are the payload of the bundle that daemons order, and come out of every DATA
-unchanged: the name of the sending process, then one record a message.
+unchanged (bodies.py).
 
 Bounded: a length is checked before anything of that length is kept.
 """
@@ -11,221 +11,42 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Final
 
 import msgspec
-from msgspec import Meta
 
 from covey.errors import FrameError
-from covey.ids import INFINITE, Ballot, Natural
+from covey.ids import Ballot
+from covey.protocol.notices import Change
 from covey.protocol.values import Bundle, Payload, Service
 
 from .group_names import pack_groups, read_groups
+from .words import (
+    Arrived,
+    Bye,
+    ClientAlive,
+    DaemonAlive,
+    Discarded,
+    Ended,
+    Failed,
+    FromClient,
+    FromDaemon,
+    GroupChanges,
+    GroupLeft,
+    GroupSignal,
+    GroupView,
+    Hello,
+    JoinGroup,
+    LeaveGroup,
+    Rejected,
+    Sending,
+    Welcome,
+    Word,
+)
 
-VERSION: Final = 2
-MAGIC: Final = "covey"
 HEAD_BYTES: Final = 5
 HELLO_BYTES_MAX: Final = 4_096
 """Before its HELLO a stranger can make us keep no more than this."""
-SELF_DISCARD: Final = 1
-"""Flag of a SEND and DATA: its sender does not want it back."""
-
-NET: Final = (0, 0)
-"""Instead of a stamp and a site: the view came with a daemon view, not with an ordered change."""
-
-Text = Annotated[str, Meta(max_length=600)]
-Texts = Annotated[tuple[Text, ...], Meta(max_length=100_000)]
-
-Policy = Literal["disconnect", "block"]
-
-
-class Word(msgspec.Struct, array_like=True, frozen=True):
-    """Base of the frames that are encoded as one array."""
-
-
-# --- from the client
-
-
-class Hello(Word, frozen=True):
-    """Let me in under this name."""
-
-    magic: Text
-    version: Natural
-    name: Text
-    priority: Annotated[int, Meta(ge=0, le=2)]
-    """0 is served first."""
-    policy: Policy
-    """What happens when this session reads too slowly."""
-    daemon_timeout_ms: Natural = 0
-    """The daemon shall speak often enough for somebody who gives it up after so long a silence; 0: nobody does."""
-    alive_timeout_ms: Natural = 0
-    """Give me up after so long a silence of mine; 0: only if the daemon's configuration says so."""
-    lag_max_ms: Natural = 0
-    """End me when the oldest of what waits for me has waited so long; 0: only the configuration's bounds hold."""
-
-
-class JoinGroup(Word, frozen=True):
-    group: Text
-
-
-class LeaveGroup(Word, frozen=True):
-    group: Text
-
-
-class Bye(Word, frozen=True):
-    """I leave in good order."""
-
-
-class ClientAlive(Word, frozen=True):
-    """I am here: the answer to each `DaemonAlive` where the welcome says that silence is judged."""
-
-
-class Sending(NamedTuple):
-    """A run of messages for the same destinations."""
-
-    service: Service
-    flags: int
-    messages: int
-    session_seq: int
-    groups: tuple[str, ...]
-    body: Payload
-
-
-# --- from the daemon
-
-
-class Welcome(Word, frozen=True):
-    """You are in: this is what you are called, and how large things may be."""
-
-    version: Natural
-    process: Text
-    """Unique for ever: `name@daemon:boot.session`."""
-    bundle_bytes: Natural
-    message_bytes_max: Natural
-    alive_interval_ms: Natural = 0
-    """The daemon says something at least this often; 0: only when there is something to say."""
-    alive_timeout_ms: Natural = 0
-    """After so long a silence of yours the daemon gives you up: answer each `DaemonAlive`. 0: it does not."""
-
-
-class Rejected(Word, frozen=True):
-    """You are not let in. The stream ends."""
-
-    reason: Text
-
-
-class DaemonAlive(Word, frozen=True):
-    """I am here: said when nothing else was for `alive_interval_ms`."""
-
-
-class GroupView(Word, frozen=True):
-    """A view with all its members: the first one of a stay, and where that is shorter than what changed."""
-
-    group: Text
-    view: Ballot
-    stamp: Annotated[int, Meta(ge=0, le=INFINITE)]
-    site: Natural
-    members: Texts
-    transitional: Texts
-    cause: Text
-    detail: Text
-
-
-class Change(NamedTuple):
-    """A view, as its difference from the one before it in the same group.
-
-    Members: those before, without who went, with who came. The transitional set: those before who did not go and are
-    not apart. An empty detail names who came or went.
-    """
-
-    view: Ballot
-    stamp: Annotated[int, Meta(ge=0, le=INFINITE)]
-    site: Natural
-    came: Texts
-    gone: Texts
-    apart: Texts
-    """They stayed, but did not move with us from our previous view."""
-    cause: Text
-    detail: Text
-
-
-class GroupChanges(Word, frozen=True):
-    """The next views of a group, in their order; each is a view of its own."""
-
-    group: Text
-    changes: Annotated[tuple[Change, ...], Meta(max_length=100_000)]
-
-
-class GroupSignal(Word, frozen=True):
-    """The transitional signal of a group."""
-
-    group: Text
-
-
-class GroupLeft(Word, frozen=True):
-    """Your leave took effect here in the stream."""
-
-    group: Text
-    view: Ballot
-    stamp: Annotated[int, Meta(ge=0, le=INFINITE)]
-    site: Natural
-
-
-class Discarded(Word, frozen=True):
-    """Messages of your own that you did not want back took their place here."""
-
-    service: Service
-    messages: Natural
-    session_seq: Natural
-    view: Ballot
-    stamp: Annotated[int, Meta(ge=0, le=INFINITE)]
-    site: Natural
-    groups: Texts
-
-
-class Failed(Word, frozen=True):
-    """Something you asked for cannot be; the session goes on."""
-
-    asked: Text
-    reason: Text
-
-
-class Ended(Word, frozen=True):
-    """The daemon ends the session, and says why. The stream ends."""
-
-    reason: Text
-    lag_bytes: Natural
-    lag_us: Natural
-
-
-class Arrived(NamedTuple):
-    """A run of messages, at its place in the order."""
-
-    service: Service
-    flags: int
-    messages: int
-    session_seq: int
-    view: Ballot
-    stamp: int
-    site: int
-    groups: tuple[str, ...]
-    body: memoryview
-
-
-FromClient = Hello | JoinGroup | LeaveGroup | Bye | ClientAlive | Sending
-FromDaemon = (
-    Welcome
-    | Rejected
-    | GroupView
-    | GroupSignal
-    | GroupLeft
-    | Failed
-    | Ended
-    | Discarded
-    | GroupChanges
-    | DaemonAlive
-    | Arrived
-)
 
 _CLIENT_WORDS: Final[tuple[type[Word], ...]] = (Hello, JoinGroup, LeaveGroup, Bye, ClientAlive)
 _DAEMON_WORDS: Final[tuple[type[Word], ...]] = (
@@ -251,9 +72,6 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _HEAD = struct.Struct("<IB")
 _SEND = struct.Struct("<BBIQB")
 _DATA = struct.Struct("<BBIQQHQQHB")
-_LENGTH = struct.Struct("<H")
-_RECORD = struct.Struct("<IH")
-RECORD_BYTES: Final = _RECORD.size
 
 
 # --- to bytes
@@ -444,28 +262,3 @@ def _read_arrived(body: memoryview) -> Arrived:
         return Arrived(_SERVICES[service], flags, count, session_seq, view, stamp, site, names, body[at:])
     except (struct.error, ValueError, IndexError) as error:
         raise FrameError("malformed frame", str(error)) from None
-
-
-# --- messages inside a body
-
-
-def sender_prefix(process: str) -> bytes:
-    """What every body of a process begins with; its daemon compares it, so nobody sends in another's name."""
-    name = process.encode()
-    return _LENGTH.pack(len(name)) + name
-
-
-def record_parts(kind: int, payload: Payload) -> tuple[bytes, Payload]:
-    """One message of a body."""
-    return _RECORD.pack(len(payload), kind), payload
-
-
-def read_sender(body: Payload) -> str:
-    """The process that wrote a body."""
-    try:
-        (size,) = _LENGTH.unpack_from(body)
-        if _LENGTH.size + size > len(body):
-            raise FrameError("malformed body", "the sender is longer than the body")
-        return str(body[_LENGTH.size : _LENGTH.size + size], "utf-8")
-    except (struct.error, ValueError) as error:
-        raise FrameError("malformed body", str(error)) from None
