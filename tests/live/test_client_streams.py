@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from covey.drivers.live.sockets import free_ports
 from covey.protocol.daemon import Daemon
 from covey.protocol.effects import ClientClosed, ClientReading, ClientReady
 from covey.protocol.evs.engine import EvsEngine
-from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Input
+from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Identity, Input
 from covey.protocol.values import Payload
 
 CLIENTS = LINGERING_MAX + 6
@@ -49,7 +50,9 @@ class House:
         self.clients = [_connected(path) for _ in range(CLIENTS)]
         while len(self.given) < CLIENTS:
             self.turn()
-        self.connections = [one.connection for one in self.given if isinstance(one, ClientConnected)]
+        connected = [one for one in self.given if isinstance(one, ClientConnected)]
+        self.connections = [one.connection for one in connected]
+        self.identities = {one.identity for one in connected}
         self.given.clear()
 
     def turn(self) -> None:
@@ -89,6 +92,10 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 # --- those who were given up
+
+
+def test_the_kernel_tells_who_opened_a_stream_of_this_host(house: House) -> None:
+    assert house.identities == {Identity(os.getpid(), os.getuid(), os.getgid())}
 
 
 def test_nothing_is_taken_from_who_was_given_up(house: House) -> None:

@@ -17,14 +17,12 @@ from covey.protocol.groups.layer import Groups, Out, names
 from covey.protocol.groups.roster import Member, Roster
 from covey.protocol.groups.step import Members, Step
 from covey.protocol.inputs import Submit
-from covey.protocol.notices import NET, Change
+from covey.protocol.notices import NET, Change, GroupSignalled, LeftGroup, Run, Views, WholeView
 from covey.protocol.session.session import Session
 from covey.protocol.telling import Changed, Passed, Telling, Told
 from covey.protocol.transport import queue
 from covey.protocol.transport.queue import SubmitQueue, Waiting
 from covey.protocol.values import Bundle, Kind, Service, Stay
-from covey.protocol.wire.runs import Run, Views
-from covey.protocol.wire.words import GroupLeft, GroupSignal, GroupView
 
 from .mutants import Mutant
 
@@ -47,7 +45,7 @@ def _views_as(rewrite: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Each view rewritten, whole or as a difference; nothing else is."""
 
     def rewritten(what: Any) -> Any:
-        if isinstance(what, GroupView):
+        if isinstance(what, WholeView):
             return rewrite(what)
         return _run_of(what.run.group, map(rewrite, what.changes)) if isinstance(what, Views) else what
 
@@ -57,22 +55,22 @@ def _views_as(rewrite: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _run_of(group: str, changes: Iterable[Change]) -> Views:
     run = Run(group)
     for change in changes:
-        run.add(change)
+        run.add(change, {})
     return Views(run, 0, len(run))
 
 
-def _with(what: GroupView | Change, **fields: Any) -> GroupView | Change:
-    return what._replace(**fields) if isinstance(what, Change) else msgspec.structs.replace(what, **fields)
+def _with(what: WholeView | Change, **fields: Any) -> WholeView | Change:
+    return what._replace(**fields)
 
 
 def _all_moved_together(what: Any) -> Any:
-    return msgspec.structs.replace(what, transitional=what.members) if isinstance(what, GroupView) else what
+    return what._replace(transitional=what.names()) if isinstance(what, WholeView) else what
 
 
 def _nobody_is_a_stranger(right: Any) -> Any:
     """Whole lists instead of differences: only they can call somebody new one who moved with us."""
 
-    def for_who_stayed(self: Step, group: str, before: Members, now: Members, together: Members) -> GroupView:
+    def for_who_stayed(self: Step, group: str, before: Members, now: Members, together: Members) -> WholeView:
         return self._whole(group, names(now.values()), names(now.values()))
 
     return for_who_stayed
@@ -83,7 +81,7 @@ def _same_cause(what: Any) -> Any:
 
 
 def _no_self_leave(what: Any) -> Any:
-    return None if isinstance(what, GroupLeft) else what
+    return None if isinstance(what, LeftGroup) else what
 
 
 def _one_view_id(what: Any) -> Any:
@@ -190,9 +188,9 @@ def _signal_first(right: Any) -> Any:
 
     def changed(self: Groups, effects: list[Deliver]) -> Iterator[Out | None]:
         for out in right(self, effects):
-            if out is not None and isinstance(out.what, GroupView | Views):
-                group = out.what.group if isinstance(out.what, GroupView) else out.what.run.group
-                yield Out(out.sessions, GroupSignal(group))
+            if out is not None and isinstance(out.what, WholeView | Views):
+                group = out.what.group if isinstance(out.what, WholeView) else out.what.run.group
+                yield Out(out.sessions, GroupSignalled(group))
             yield out
 
     return changed

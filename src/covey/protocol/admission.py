@@ -8,11 +8,11 @@ Not here:  whose turn it is (transport/queue.py).
 from __future__ import annotations
 
 from covey.config import COUNT_MAX, FRAME_SLACK, GROUPS_BYTES_MAX, GROUPS_MAX, Settings, part_bytes
+from covey.protocol.transport.queue import SubmitQueue, Waiting, cost
+from covey.protocol.wire.group_names import groups_bytes
 
 from .inputs import Submit
-from .transport.queue import SubmitQueue, Waiting, cost
 from .values import Count, Kind, Service
-from .wire.group_names import groups_bytes
 
 
 class Admission:

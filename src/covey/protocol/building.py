@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
+from covey.protocol.evs.engine import EvsEngine
 
 from .daemon import Daemon
-from .evs.engine import EvsEngine
 from .portions import PORTIONS, Portions
 
 

@@ -14,16 +14,18 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
+from covey.protocol.dialects.native import NATIVE
 from covey.protocol.groups.declared import Declared
-from covey.protocol.session.entries import ViewsEntry
 from covey.protocol.session.session import Phase, Session
 
 from .admission import Admission
 from .deadlines import Deadline
 from .desk import Desk
 from .effects import Deliver, Effect, Installed, Signal, Stamped
+from .inputs import ClientConnected
 from .kit import Kit
 from .liveness import Liveness
+from .notices import Views
 from .portions import PORTIONS, Portions
 from .requests import Requests
 from .telling import Changed, Telling, Told, told
@@ -118,11 +120,11 @@ class Clients:
 
     # --- streams
 
-    def on_connected(self, connection: int, now_us: int) -> None:
-        desk, most = self._desk, self._kit.settings.sessions_max
+    def on_connected(self, connected: ClientConnected, now_us: int) -> None:
+        desk, most, connection = self._desk, self._kit.settings.sessions_max, connected.connection
         desk.now_us = now_us
         self._numbers += 1
-        session = desk.by_connection[connection] = Session(connection, self._numbers, now_us, desk.total)
+        session = desk.by_connection[connection] = Session(connected, self._numbers, NATIVE, now_us, desk.total)
         desk.slow.on_connected(session, now_us)
         if len(desk.by_connection) - len(desk.over) > most:
             desk.reject(session, f"this daemon has {most} sessions, and takes no more")
@@ -237,7 +239,8 @@ class Clients:
 
     def _is_late(self, portion: Told) -> bool:
         """Views that many are told of: what comes after them, for others, need not wait."""
-        return isinstance(portion.entry, ViewsEntry) and len(portion.sessions) > self._portions.late
+        what = portion.what
+        return what is not None and isinstance(what.notice, Views) and len(portion.sessions) > self._portions.late
 
     def _passed(self, effect: Deliver | Installed) -> None:
         """All that it shows has been told."""
@@ -255,9 +258,9 @@ class Clients:
             left -= 1 + self._desk.catch_up(next(iter(late.values())))
 
     def _hand_out(self, portion: Told) -> None:
-        entry, by_number = portion.entry, self._desk.by_number
+        what, by_number = portion.what, self._desk.by_number
         self._told_left -= 1
-        if entry is None:
+        if what is None:
             return
         is_late = self._is_late(portion)
         put = self._desk.put_later if is_late else self._desk.put
@@ -266,7 +269,7 @@ class Clients:
             session = by_number.get(number)
             if session is not None:
                 session.delivered += portion.messages
-                put(session, entry)
+                put(session, what.entry(session.dialect))
 
     def _after_view(self, installed: Installed) -> None:
         self._in_part = len(installed.members) < len(self._kit.cluster.daemons)

@@ -15,6 +15,8 @@ from typing import Any, Generic, TypeVar
 
 from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
+from covey.protocol.groups.declared import Declared
+from covey.protocol.transport.queue import SubmitQueue
 
 from .admission import Admission
 from .boundary import OrderingEngine
@@ -22,11 +24,9 @@ from .clients import Clients
 from .datagrams import Datagrams
 from .deadlines import Deadline, DeadlineTable
 from .effects import Effect, Refused, Stopped
-from .groups.declared import Declared
 from .inputs import ClientBytes, ClientConnected, ClientGone, Datagram, Input, PeerRefused, Submit
 from .kit import Kit
 from .portions import PORTIONS, Portions
-from .transport.queue import SubmitQueue
 from .values import Count, Payload
 
 E = TypeVar("E", bound=OrderingEngine)
@@ -167,7 +167,7 @@ class Daemon(Generic[E]):
         if isinstance(one, ClientBytes):
             self.clients.on_bytes(one.connection, one.data, now_us)
         elif isinstance(one, ClientConnected):
-            self.clients.on_connected(one.connection, now_us)
+            self.clients.on_connected(one, now_us)
         elif isinstance(one, ClientGone):
             self.clients.on_gone(one.connection, now_us)
         else:

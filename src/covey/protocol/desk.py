@@ -1,6 +1,6 @@
 """The sessions of one daemon, and what can be done to one: tell it something, order a change of it, end it.
 
-In:        sessions and words for them; remedies for slow ones.
+In:        sessions and notices for them; remedies for slow ones.
 Out:       submissions to admission, and effects for the driver.
 Not here:  what clients say (requests.py), what they are told of the order (clients.py, telling.py).
 
@@ -12,20 +12,20 @@ from __future__ import annotations
 
 from collections import deque
 
+from covey.protocol.dialects.entries import Entry
 from covey.protocol.groups.layer import Groups
 from covey.protocol.session.blocking import Blocked
-from covey.protocol.session.entries import Entry, WordEntry
 from covey.protocol.session.names import Names
 from covey.protocol.session.outbox import USER_BYTES, Outbox, Total
 from covey.protocol.session.session import Phase, Session
 from covey.protocol.session.slow import Remedy, SlowClients, requests
 from covey.protocol.wire.bodies import sender_prefix
-from covey.protocol.wire.words import Ended, Rejected, Word
 
 from .admission import Admission
 from .effects import ClientClosed, ClientReady, Effect, Notice
 from .inputs import Submit
 from .kit import Kit
+from .notices import SessionEnded, SessionNotice, SessionRejected
 from .values import Kind, Service
 
 CLEARED_AT_ONCE = 2_000
@@ -64,8 +64,8 @@ class Desk:
 
     # --- telling one
 
-    def tell(self, session: Session, word: Word) -> None:
-        self.put(session, WordEntry(word))
+    def tell(self, session: Session, notice: SessionNotice) -> None:
+        self.put(session, session.dialect.entry(notice))
 
     def put_later(self, session: Session, entry: Entry) -> None:
         """Of a view that many are told of: each when its turn comes, or before it is told anything else."""
@@ -120,12 +120,12 @@ class Desk:
 
     def reject(self, session: Session, reason: str) -> None:
         self.kit.count.add("client rejected")
-        self._close(session, Rejected(reason), "")
+        self._close(session, SessionRejected(reason), "")
 
     def end(self, session: Session, reason: str, why: str = "") -> None:
         """`why` is for the others in its groups, where it is their business."""
         if session.phase is not Phase.ENDING:
-            self._close(session, Ended(reason, session.outbox.size, session.outbox.lag_us(self.now_us)), why)
+            self._close(session, SessionEnded(reason, session.outbox.size, session.outbox.lag_us(self.now_us)), why)
 
     def end_noticed(self, session: Session, reason: str) -> None:
         """It does not do its part: the operator, and the others in its groups, learn why it is ended."""
@@ -165,7 +165,7 @@ class Desk:
         self.blocked.forget(number)
         session = self._leaving.pop(number, None)
         if session is not None and session.connection in self.by_connection:
-            session.outbox.put(WordEntry(Ended("goodbye", 0, 0)), self.now_us)
+            session.outbox.put(session.dialect.entry(SessionEnded("goodbye", 0, 0)), self.now_us)
             self.effects += [ClientReady(session.connection), ClientClosed(session.connection)]
 
     def depart(self, session: Session, why: str) -> None:
@@ -182,9 +182,9 @@ class Desk:
         else:
             self.free(session.number)
 
-    def _close(self, session: Session, word: Rejected | Ended, why: str) -> None:
+    def _close(self, session: Session, notice: SessionRejected | SessionEnded, why: str) -> None:
         """Tell the client why, write what waits, close, and let its groups know."""
-        self.tell(session, word)
+        self.tell(session, notice)
         if session.phase is Phase.ENDING:
             return  # What was too much was the last word itself.
         was_open, session.phase = session.phase is Phase.OPEN, Phase.ENDING
@@ -228,7 +228,7 @@ class Desk:
         self.effects.append(Notice(f"session {session.process} ended: {reason}"))
         self.left_behind.append(session.outbox)
         session.outbox = Outbox(self.total)
-        self._close(session, Ended(reason, size, lag_us), what)
+        self._close(session, SessionEnded(reason, size, lag_us), what)
 
     def keep_to_budget(self, most: int) -> None:
         """The longest backlog goes first; what that frees is seen before the next one goes."""

@@ -33,10 +33,20 @@ class Submit(msgspec.Struct, frozen=True, gc=False):
     priority: int = 1
 
 
+class Identity(msgspec.Struct, frozen=True, gc=False):
+    """Who opened a stream, as the kernel says: the process and its user. 0 is also the user root."""
+
+    process: int
+    user: int
+    group: int
+
+
 class ClientConnected(msgspec.Struct, frozen=True, gc=False):
     """Somebody opened a stream to this daemon. The driver numbers its streams."""
 
     connection: int
+    identity: Identity | None = None
+    """Where the kernel tells: of programs on this host, over a socket of this host."""
 
 
 class ClientBytes(msgspec.Struct, frozen=True, gc=False):

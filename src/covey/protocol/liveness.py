@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from covey.protocol.dialects.dialect import Shared
 from covey.protocol.session.alive import SILENCE_LEAST_MS, AwakeClock, Due, interval_ms, shorter_ms
-from covey.protocol.session.entries import ALIVE, Entry
 from covey.protocol.session.session import Phase, Session
 from covey.protocol.wire.words import Hello
 
 from .deadlines import Deadline
 from .desk import Desk
+from .notices import DaemonSpoke
 
 PER_STEP: Final = 1_000
 """Sessions looked at in one step."""
@@ -27,7 +28,7 @@ class Liveness:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._due = Due()
-        self._alive = Entry(len(ALIVE), (ALIVE,))
+        self._alive = Shared(DaemonSpoke())
         self._awake = AwakeClock(max(200_000, 2_000 * desk.kit.settings.alive_interval_ms))
 
     def begin(self, now_us: int) -> None:
@@ -64,7 +65,7 @@ class Liveness:
         is_quiet = not session.outbox and now_us - session.spoken_us >= session.interval_us // 2
         is_asked = session.silence_max_us and silence_us >= session.interval_us // 2
         if is_quiet or is_asked:  # Who only reads is asked, however much there is to read.
-            self._desk.put(session, self._alive)
+            self._desk.put(session, self._alive.entry(session.dialect))
         self._due.add(session, now_us + session.interval_us)
 
     def look_in_time(self) -> None:

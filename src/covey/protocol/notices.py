@@ -9,11 +9,14 @@ and can give the full list too, for dialects that know only lists.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final, NamedTuple, Protocol
 
 from msgspec import Meta
 
 from covey.ids import INFINITE, Ballot, Natural
+
+from .values import Service
 
 Text = Annotated[str, Meta(max_length=600)]
 Texts = Annotated[tuple[Text, ...], Meta(max_length=100_000)]
@@ -38,3 +41,156 @@ class Change(NamedTuple):
     """They stayed, but did not move with us from our previous view."""
     cause: Text
     detail: Text
+
+
+# --- views
+
+
+class Named(Protocol):
+    @property
+    def process(self) -> str: ...
+
+
+class Run:
+    """Views of one group that follow one another, each as its difference from the one before."""
+
+    def __init__(self, group: str) -> None:
+        self.group = group
+        self.changes: list[Change] = []
+        self.members: Mapping[Any, Named] = {}
+        """After the last of them: as the roster has it, so look before anything else changes."""
+        self.kept: dict[object, Any] = {}
+        """What dialects keep with it, so that bytes are made once."""
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def add(self, change: Change, members: Mapping[Any, Named]) -> None:
+        self.changes.append(change)
+        self.members = members
+
+
+class Views(NamedTuple):
+    """The views `start` to `stop` of a run."""
+
+    run: Run
+    start: int
+    stop: int
+
+    @property
+    def changes(self) -> list[Change]:
+        return self.run.changes[self.start : self.stop]
+
+    def lists(self) -> list[tuple[str, ...]]:
+        """The members of each view, in no order: for dialects that know only lists."""
+        present = dict.fromkeys(member.process for member in self.run.members.values())
+        found = []
+        for at in range(len(self.run) - 1, self.start - 1, -1):
+            if at < self.stop:
+                found.append(tuple(present))
+            change = self.run.changes[at]
+            for name in change.came:
+                present.pop(name, None)
+            present.update(dict.fromkeys(change.gone))
+        return found[::-1]
+
+
+class Roll:
+    """The members of a group that grows, listed once: each who joins is shown all that are there."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = list(names)
+        self.kept: dict[object, Any] = {}
+        """What dialects keep with it."""
+
+
+class Listed(NamedTuple):
+    """The members of a roll when there were so many."""
+
+    roll: Roll
+    upto: int
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.roll.names[: self.upto])
+
+
+class WholeView(NamedTuple):
+    """A view with all its members: the first one of a stay, and where that is shorter than what changed."""
+
+    group: str
+    view: Ballot
+    stamp: int
+    site: int
+    members: tuple[str, ...] | Listed
+    transitional: tuple[str, ...]
+    cause: str
+    detail: str
+
+    def names(self) -> tuple[str, ...]:
+        return self.members.names() if isinstance(self.members, Listed) else self.members
+
+
+# --- other things about groups
+
+
+class GroupSignalled(NamedTuple):
+    """The transitional signal of a group."""
+
+    group: str
+
+
+class LeftGroup(NamedTuple):
+    """A leave of the session took effect here in the stream."""
+
+    group: str
+    view: Ballot
+    stamp: int
+    site: int
+
+
+class OwnDiscarded(NamedTuple):
+    """Messages of the session's own, which it did not want back, took their place here."""
+
+    service: Service
+    messages: int
+    session_seq: int
+    view: Ballot
+    stamp: int
+    site: int
+    groups: tuple[str, ...]
+
+
+# --- about the session itself
+
+
+class SessionOpened(NamedTuple):
+    process: str
+    bundle_bytes: int
+    message_bytes_max: int
+    alive_interval_ms: int
+    alive_timeout_ms: int
+
+
+class SessionRejected(NamedTuple):
+    reason: str
+
+
+class RequestFailed(NamedTuple):
+    """Something the session asked for cannot be; it goes on."""
+
+    asked: str
+    reason: str
+
+
+class SessionEnded(NamedTuple):
+    reason: str
+    lag_bytes: int
+    lag_us: int
+
+
+class DaemonSpoke(NamedTuple):
+    """The daemon is there: told when nothing else was for some time."""
+
+
+GroupNotice = Views | WholeView | GroupSignalled | LeftGroup | OwnDiscarded
+SessionNotice = SessionOpened | SessionRejected | RequestFailed | SessionEnded | DaemonSpoke

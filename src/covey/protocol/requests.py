@@ -17,24 +17,21 @@ from covey.protocol.session.problems import Destinations, hello_problem, join_pr
 from covey.protocol.session.session import Phase, Session
 from covey.protocol.transport.queue import cost
 from covey.protocol.wire.group_names import pack_groups
-from covey.protocol.wire.session import read_from_client
 from covey.protocol.wire.words import (
-    VERSION,
     Bye,
     ClientAlive,
-    Failed,
     FromClient,
     Hello,
     JoinGroup,
     LeaveGroup,
     Sending,
-    Welcome,
 )
 
 from .desk import Desk
 from .effects import ClientReading
 from .inputs import Submit
 from .liveness import Liveness
+from .notices import RequestFailed, SessionOpened
 from .portions import Portions
 from .values import Kind, Service
 
@@ -79,10 +76,12 @@ class Requests:
         """Do what it said, until it has had its turn or must wait."""
         turn = min(self._portions.turn, self._words_left)
         waits = False
-        while turn > 0 and not waits and session.phase is not Phase.ENDING and (said := session.words.next()):
+        while turn > 0 and not waits and session.phase is not Phase.ENDING and (word := self._next(session)):
             turn -= 1
             self._words_left -= 1
-            waits = not self._do_next(session, said)
+            waits = not self._do(session, word)
+            if waits:
+                session.words.put_back(word)
         if session.phase is Phase.ENDING:
             session.words.clear()
         elif session.words.problem is not None and turn > 0:
@@ -105,17 +104,13 @@ class Requests:
             self._liveness.heard(session)  # Its silence counts from here: nobody listened.
             self._desk.effects.append(ClientReading(session.connection, session.reading))
 
-    def _do_next(self, session: Session, said: tuple[int, memoryview] | FromClient) -> bool:
-        """False if it must wait."""
+    def _next(self, session: Session) -> FromClient | None:
+        """What it said next; nothing if that is no word of its dialect: then it is ended."""
         try:
-            word = read_from_client(*said) if type(said) is tuple else said
+            return session.words.next()
         except FrameError as error:
             self._broken(session, error)
-            return True
-        done = self._do(session, word)  # type: ignore[arg-type]
-        if not done:
-            session.words.put_back(word)  # type: ignore[arg-type]
-        return done
+            return None
 
     def _broken(self, session: Session, problem: FrameError) -> None:
         self._desk.kit.count.add(f"client ended: {problem.reason}")
@@ -141,7 +136,7 @@ class Requests:
 
     def _greet(self, session: Session, word: FromClient) -> None:
         desk, settings = self._desk, self._desk.kit.settings
-        problem = hello_problem(word, desk.names, settings)
+        problem = session.dialect.greeting_problem(word) or hello_problem(word, desk.names, settings)
         if problem or not isinstance(word, Hello):
             desk.reject(session, problem)
             return
@@ -154,7 +149,7 @@ class Requests:
         desk.groups.addresses[address] = session.number
         interval_ms, silence_ms = self._liveness.watch(session, word)
         sizes = (settings.bundle_bytes, settings.message_bytes_max)
-        desk.tell(session, Welcome(VERSION, process, *sizes, interval_ms, silence_ms))
+        desk.tell(session, SessionOpened(process, *sizes, interval_ms, silence_ms))
 
     def _join(self, session: Session, group: str) -> bool:
         desk, settings = self._desk, self._desk.kit.settings
@@ -162,7 +157,7 @@ class Requests:
         if not problem and desk.memberships >= settings.memberships_max:
             problem = f"the sessions of this daemon are in {desk.memberships} groups already, all together"
         if problem:
-            desk.tell(session, Failed(f"join {group}", problem))
+            desk.tell(session, RequestFailed(f"join {group}", problem))
             return True
         if not self._has_room(session, group):
             return False
@@ -174,7 +169,7 @@ class Requests:
     def _leave(self, session: Session, group: str) -> bool:
         desk = self._desk
         if group not in session.asked:
-            desk.tell(session, Failed(f"leave {group}", "it is no member"))
+            desk.tell(session, RequestFailed(f"leave {group}", "it is no member"))
             return True
         if not self._has_room(session, group):
             return False
@@ -204,7 +199,7 @@ class Requests:
             )
         )  # fmt: skip
         if refused:
-            desk.tell(session, Failed(f"send {word.session_seq}", refused))
+            desk.tell(session, RequestFailed(f"send {word.session_seq}", refused))
         return True
 
     def _may_send(self, session: Session, word: Sending) -> bool:

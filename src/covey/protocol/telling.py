@@ -20,9 +20,9 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
+from covey.protocol.dialects.dialect import Shared
 from covey.protocol.groups.layer import Groups, Out
 from covey.protocol.groups.step import Step
-from covey.protocol.session.entries import Entry, entry_of
 
 from .effects import Deliver, Installed
 from .portions import Portions
@@ -33,7 +33,7 @@ class Told(NamedTuple):
     """For these sessions."""
 
     sessions: Collection[int]
-    entry: Entry | None
+    what: Shared | None
     """None: a breath, for nobody."""
     messages: int
 
@@ -150,10 +150,10 @@ class Telling:
                 yield from self._in_portions(out)
 
     def _in_portions(self, out: Out) -> Iterator[Told]:
-        _, entry, messages = told(out)
+        _, what, messages = told(out)
         sessions = tuple(out.sessions)
         for at in range(0, len(sessions), self._at_most.at_once):
-            yield Told(sessions[at : at + self._at_most.at_once], entry, messages)
+            yield Told(sessions[at : at + self._at_most.at_once], what, messages)
 
     def check(self) -> None:
         assert self.bytes_waiting == sum(map(_bytes_of, self._waiting)), "T1"
@@ -161,7 +161,7 @@ class Telling:
 
 def told(out: Out) -> Told:
     what = out.what
-    return Told(out.sessions, entry_of(what), what.bundle.count if isinstance(what, Deliver) else 0)
+    return Told(out.sessions, Shared(what), what.bundle.count if isinstance(what, Deliver) else 0)
 
 
 def _bytes_of(item: Deliver | Changed) -> int:

@@ -10,10 +10,10 @@ from covey.protocol.effects import Deliver, Installed
 from covey.protocol.evs.states import Reason
 from covey.protocol.groups.layer import Groups, Out
 from covey.protocol.groups.step import Step
+from covey.protocol.notices import GroupSignalled, LeftGroup, Views, WholeView
 from covey.protocol.values import Bundle, Count, Kind, Place, Service, Stay
 from covey.protocol.wire.bodies import sender_prefix
-from covey.protocol.wire.runs import Views
-from covey.protocol.wire.words import GroupChanges, GroupLeft, GroupSignal, GroupView
+from covey.protocol.wire.words import GroupChanges, GroupView
 from tests.unit.protocol.builders import A
 from tests.unit.protocol.peers import Seen as Knows
 
@@ -103,11 +103,12 @@ class House:
         return told
 
     def _one(self, session: int, what: object) -> list[Seen]:
-        if isinstance(what, GroupView):
-            return self._views(session, what.group, what)
+        if isinstance(what, WholeView):
+            word = GroupView(*what[:4], what.names(), *what[5:])
+            return self._views(session, what.group, word)
         if isinstance(what, Views):
             return self._views(session, what.run.group, GroupChanges(what.run.group, tuple(what.changes)))
-        if isinstance(what, GroupSignal | GroupLeft):
+        if isinstance(what, GroupSignalled | LeftGroup):
             return [Seen(session, type(what).__name__, what.group, "", "")]
         assert isinstance(what, Deliver)
         return [Seen(session, "data", " ".join(what.bundle.groups), "", "")]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from covey.protocol.dialects.native import NATIVE
+from covey.protocol.inputs import ClientConnected
 from covey.protocol.session.alive import INTERVAL_LEAST_MS, SLOT_US, AwakeClock, Due, interval_ms
 from covey.protocol.session.outbox import Total
 from covey.protocol.session.session import Session
 
 
 def sessions(count: int) -> list[Session]:
-    return [Session(number, 100 + number, 0, Total()) for number in range(count)]
+    return [Session(ClientConnected(number), 100 + number, NATIVE, 0, Total()) for number in range(count)]
 
 
 # --- how often to speak

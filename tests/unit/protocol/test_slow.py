@@ -6,7 +6,10 @@ import pytest
 
 from covey.config import Settings
 from covey.protocol.deadlines import Deadline
-from covey.protocol.session.entries import Entry
+from covey.protocol.dialects.entries import Entry
+from covey.protocol.dialects.native import NATIVE
+from covey.protocol.inputs import ClientConnected
+from covey.protocol.notices import DaemonSpoke
 from covey.protocol.session.outbox import Total
 from covey.protocol.session.session import Phase, Session
 from covey.protocol.session.slow import BLOCK_GROUPS, LARGE_BYTES, LOOK_US, REMEDIES_MAX, Remedy, SlowClients, requests
@@ -28,9 +31,9 @@ def slow() -> SlowClients:
 
 def session(waiting: int = 0, policy: Policy = "block", since_us: int = 0, connection: int = 1) -> Session:
     """An open session for which so many bytes wait."""
-    one = Session(connection, 100 + connection, since_us, TOTAL)
+    one = Session(ClientConnected(connection), 100 + connection, NATIVE, since_us, TOTAL)
     one.open(Hello(MAGIC, VERSION, "slow", 1, policy), "slow@a:1.101", 3_000)
-    one.outbox.put(Entry(waiting, (bytes(waiting),)), since_us)
+    one.outbox.put(Entry(DaemonSpoke(), waiting, (bytes(waiting),)), since_us)
     return one
 
 
@@ -56,7 +59,7 @@ def test_what_came_in_this_step_ends_nobody(slow: SlowClients) -> None:
 
 def test_what_came_over_several_steps_and_is_beyond_the_bound_breaks_a_rule(slow: SlowClients) -> None:
     one = session(LIMIT, "disconnect")
-    one.outbox.put(Entry(1, (b"x",)), 1)
+    one.outbox.put(Entry(DaemonSpoke(), 1, (b"x",)), 1)
     slow.after_put(one, now_us=1)
     with pytest.raises(AssertionError, match="W1"):
         slow.check([one])
@@ -86,7 +89,7 @@ def test_who_blocks_for_too_long_is_ended(slow: SlowClients) -> None:
 
 
 def test_who_says_nothing_is_rejected(slow: SlowClients) -> None:
-    one, said_hello = Session(1, 101, 0, TOTAL), session(connection=2)
+    one, said_hello = Session(ClientConnected(1), 101, NATIVE, 0, TOTAL), session(connection=2)
     slow.on_connected(said_hello, 0)
     slow.on_connected(one, 0)
     limit_us = KIT.settings.hello_timeout_ms * 1_000
@@ -98,7 +101,7 @@ def test_nobody_is_looked_at_where_all_keep_up(slow: SlowClients) -> None:
     slow.after_put(session(), now_us=0)
     slow.look_again(now_us=0)
     assert not KIT.deadlines.is_set(Deadline.CLIENTS)
-    slow.on_connected(Session(1, 101, 0, TOTAL), 0)
+    slow.on_connected(Session(ClientConnected(1), 101, NATIVE, 0, TOTAL), 0)
     slow.look_again(now_us=0)
     assert KIT.deadlines.is_set(Deadline.CLIENTS)
 
@@ -116,7 +119,7 @@ def test_who_is_gone_is_looked_at_no_more(slow: SlowClients) -> None:
 
 
 def test_of_many_who_said_nothing_a_step_rejects_a_bounded_number(slow: SlowClients) -> None:
-    many = [Session(number, 100 + number, 0, TOTAL) for number in range(2 * REMEDIES_MAX + 10)]
+    many = [Session(ClientConnected(number), 100 + number, NATIVE, 0, TOTAL) for number in range(2 * REMEDIES_MAX + 10)]
     for one in many:
         slow.on_connected(one, 0)
     now_us = KIT.settings.hello_timeout_ms * 1_000
@@ -149,7 +152,7 @@ def test_who_reads_in_time_may_go_on(slow: SlowClients) -> None:
     one.lag_max_us = 700_000
     slow.after_put(one, now_us=0)
     one.outbox.pull(1)
-    one.outbox.put(Entry(1, (b"x",)), 600_000)
+    one.outbox.put(Entry(DaemonSpoke(), 1, (b"x",)), 600_000)
     assert slow.look(700_000) == []
     one.outbox.pull(1)
     assert slow.look(1_300_000) == []

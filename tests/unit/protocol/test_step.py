@@ -7,10 +7,8 @@ import pytest
 from covey.ids import Life
 from covey.protocol.effects import Deliver, Installed
 from covey.protocol.groups.step import Step
-from covey.protocol.notices import Change
+from covey.protocol.notices import Change, Views, WholeView
 from covey.protocol.values import Kind, Service
-from covey.protocol.wire.runs import Views
-from covey.protocol.wire.words import GroupView
 from tests.unit.protocol.builders import A, B, C
 from tests.unit.protocol.grouphouse import House, stay
 
@@ -28,14 +26,14 @@ def crowd(*lives: tuple[Life, int]) -> House:
     return house
 
 
-def view_of(house: House, after: list[Deliver], installed: Installed, session: int = 1) -> GroupView | Change:
+def view_of(house: House, after: list[Deliver], installed: Installed, session: int = 1) -> WholeView | Change:
     """The network view that one session is shown."""
     [what] = [
         out.what
         for out in house.outs(after, installed)
-        if session in out.sessions and isinstance(out.what, GroupView | Views)
+        if session in out.sessions and isinstance(out.what, WholeView | Views)
     ]
-    if isinstance(what, GroupView):
+    if isinstance(what, WholeView):
         return what
     assert isinstance(what, Views)
     [change] = what.changes
@@ -101,8 +99,8 @@ def test_a_few_of_many_lost_are_told_as_a_difference() -> None:
 def test_where_most_of_a_large_group_is_lost_the_list_is_shorter() -> None:
     house = crowd((A, 2), (B, 9))
     view = view_of(house, [], house.installed(A))
-    assert isinstance(view, GroupView)
-    assert sorted(view.members) == sorted(view.transitional) == ["a1", "a2"]
+    assert isinstance(view, WholeView)
+    assert sorted(view.names()) == sorted(view.transitional) == ["a1", "a2"]
 
 
 def test_a_large_crowd_that_comes_is_told_as_a_list_only_if_that_is_shorter() -> None:
@@ -113,7 +111,7 @@ def test_a_large_crowd_that_comes_is_told_as_a_list_only_if_that_is_shorter() ->
     assert (len(view.came), view.gone) == (9, ())
     again = crowd((A, 2), (B, 9))
     view = view_of(again, [], again.installed(A, joined=theirs))
-    assert isinstance(view, GroupView)
+    assert isinstance(view, WholeView)
     assert len(view.members) == 11
 
 
@@ -140,5 +138,5 @@ def test_who_rejoined_here_gets_the_whole_list_and_moved_with_nobody() -> None:
     house = crowd((A, 4))
     after = [house.effect(Kind.LEAVE, A, 2, "room"), house.effect(Kind.JOIN, A, 2, "room")]
     view = view_of(house, after, house.installed(A), session=2)
-    assert isinstance(view, GroupView)
-    assert (sorted(view.members), view.transitional) == (["a1", "a2", "a3", "a4"], ("a2",))
+    assert isinstance(view, WholeView)
+    assert (sorted(view.names()), view.transitional) == (["a1", "a2", "a3", "a4"], ("a2",))

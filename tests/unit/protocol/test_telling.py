@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.ids import Life
+from covey.protocol.dialects.native import NATIVE
 from covey.protocol.effects import Deliver
 from covey.protocol.portions import PORTIONS, Portions
 from covey.protocol.telling import Changed, Passed, Telling, Told
@@ -38,8 +39,8 @@ def words(portions: Iterable[Told | Passed], session: int) -> list[FromDaemon]:
     """What one session is told."""
     found: list[FromDaemon] = []
     for portion in portions:
-        if isinstance(portion, Told) and portion.entry is not None and session in portion.sessions:
-            frames = Splitter(1 << 20).feed(b"".join(portion.entry.parts()))
+        if isinstance(portion, Told) and portion.what is not None and session in portion.sessions:
+            frames = Splitter(1 << 20).feed(b"".join(portion.what.entry(NATIVE).parts()))
             found += [read_from_daemon(kind, body) for kind, body in frames]
     return found
 
@@ -148,7 +149,7 @@ def test_many_sessions_are_told_a_portion_at_a_time_with_the_same_bytes() -> Non
     one.put(house.effect(Kind.MESSAGES, B, 9, "room"))
     told = [portion for portion in tell_all(one) if isinstance(portion, Told)]
     assert [len(portion.sessions) for portion in told] == [3, 3, 1]
-    assert len({id(portion.entry) for portion in told}) == 1
+    assert len({id(portion.what) for portion in told}) == 1
     assert [session for portion in told for session in portion.sessions] == list(range(1, 8))
 
 
@@ -176,7 +177,7 @@ def test_what_depends_on_a_change_happens_when_it_is_told() -> None:
     one.put(gone)
     portions = tell_all(one)
     assert portions[-1] == Passed(gone)
-    assert sum(isinstance(portion, Told) and portion.entry is not None for portion in portions) == 3
+    assert sum(isinstance(portion, Told) and portion.what is not None for portion in portions) == 3
 
 
 def test_messages_do_not_wait_until_somebody_has_left_groups_of_which_nobody_is_told() -> None:
@@ -187,7 +188,7 @@ def test_messages_do_not_wait_until_somebody_has_left_groups_of_which_nobody_is_
     one = telling(house)
     one.put(house.effect(Kind.DISCONNECT, A, 2))
     one.put(house.effect(Kind.MESSAGES, B, 9, "room"))
-    while not isinstance(portion := one.next(), Told) or portion.entry is None:
+    while not isinstance(portion := one.next(), Told) or portion.what is None:
         pass
     assert house.groups.roster.groups_of(A, 2)
     assert one

@@ -18,6 +18,7 @@ import errno
 import os
 import select
 import socket
+import struct
 import time
 from collections import deque
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from typing import Any, Final
 
 from covey.protocol.daemon import Daemon
 from covey.protocol.effects import ClientClosed, ClientReading, ClientReady, Effect
-from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Input
+from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Identity, Input
 from covey.protocol.values import Payload
 
 READ_BYTES: Final = 256 * 1024
@@ -51,6 +52,9 @@ LINGERING_MAX: Final = 64
 KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 """A program whose host has vanished is noticed after half a minute, though nobody says anything."""
 IOV_MAX: Final = os.sysconf("SC_IOV_MAX") if "SC_IOV_MAX" in os.sysconf_names else 1_024
+
+_CREDENTIALS: Final = struct.Struct("3i")
+"""Process, user and group of a peer, as the kernel gives them."""
 
 
 class Stream:
@@ -239,7 +243,7 @@ class ClientStreams:
         self._by_descriptor[sock.fileno()] = stream
         self._by_connection[stream.connection] = stream
         self._epoll.register(sock.fileno(), stream.mask())
-        self._give(ClientConnected(stream.connection))
+        self._give(ClientConnected(stream.connection, _identity(sock)))
 
     def _read(self, stream: Stream) -> int:
         """How many bytes came."""
@@ -333,6 +337,13 @@ class ClientStreams:
         self._epoll.unregister(stream.sock.fileno())
         stream.sock.close()
         self._give(ClientGone(stream.connection))
+
+
+def _identity(sock: socket.socket) -> Identity | None:
+    """Who opened a stream, where the kernel tells: over a socket of this host."""
+    if sock.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
+        return None
+    return Identity(*_CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)))
 
 
 def _after(parts: list[Payload], sent: int) -> list[Payload]:

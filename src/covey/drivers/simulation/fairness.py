@@ -9,8 +9,10 @@ A session *waits* while it has a message that its daemon has read, or would not 
 of a word of its own begins its wait anew. While it waits, the messages of others that its daemon stamps are counted, as
 long as the view is the same and no receiver makes senders wait; joins and leaves are not, since nobody refuses them for
 want of room. More than `_FEW`, which is what a narrow queue holds or one step does, and some for each session that
-sends there: it starves. Priorities and turns explain far less. When the daemon reads on, all that it had read of the
-session is done: what follows is still on its way, and its wait begins anew.
+sends there: it starves. Priorities and turns explain far less. Of what one step stamps only `_STEP` count: all of it
+may have been taken before, in turns, and have waited for the token; nobody can be heard in the middle of a step. When
+the daemon reads on, all that it had read of the session is done: what follows is still on its way, and its wait begins
+anew.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ FAIRNESS = "fairness"
 _FEW = 200
 _FOR_EACH = 15
 """Messages of others that may pass a session, and so many more for each session of its daemon."""
+
+_STEP = 100
 
 _LOOK_EVERY = 20
 
@@ -65,6 +69,9 @@ class _Daemon:
     places: dict[int, _Place] = field(default_factory=dict)
     passed: int = 0
     """Messages stamped while nobody made senders wait; what travels in one bundle is one."""
+    step: int = 0
+    in_step: int = 0
+    """How many of them in the step at hand."""
     senders: set[int] = field(default_factory=set)
     """The sessions of which something was stamped in this view, those of the daemon itself included."""
     blockers: set[tuple[Life, int]] = field(default_factory=set)
@@ -144,7 +151,8 @@ class Fairness:
 
     def _on_stamped(self, daemon: _Daemon, effect: Stamped) -> None:
         bundle = effect.bundle
-        daemon.passed += bundle.kind <= Kind.MESSAGES and not daemon.blockers
+        if bundle.kind <= Kind.MESSAGES and not daemon.blockers:
+            self._count(daemon)
         daemon.senders.add(bundle.session)
         place = daemon.places.get(bundle.session)
         if place is None or bundle.service is Service.UNRELIABLE:
@@ -157,6 +165,12 @@ class Fairness:
             self.reactions.add(WAITED)
         place.done(bundle.session_seq + bundle.count - 1)
         place.since = daemon.passed
+
+    def _count(self, daemon: _Daemon) -> None:
+        if daemon.step != self._world.steps:
+            daemon.step, daemon.in_step = self._world.steps, 0
+        daemon.in_step += 1
+        daemon.passed += daemon.in_step <= _STEP
 
     def _look(self, daemon: _Daemon, node: Node) -> None:
         """Whoever has nothing at the daemon does not wait there: what it said is still on its way."""

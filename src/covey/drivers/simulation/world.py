@@ -71,7 +71,7 @@ class World:
         self._sink = sink
         self._lives: dict[int, int] = {}
         self._belated: dict[int, list[tuple[int, bytes]]] = {}
-        self._steps = 0
+        self.steps = 0
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = 0
 
@@ -113,14 +113,14 @@ class World:
         seed = self.random.getrandbits(62)
         node = make_node(self.cluster, self.settings, life, clocks, recorder, self.now, seed, self.portions)
         self.nodes[rank] = node
-        recorder.event("recover", self.time_ns, self._steps, detail=self.repeated_by)
+        recorder.event("recover", self.time_ns, self.steps, detail=self.repeated_by)
         self._perform(node, node.core.start(clocks.at(self.now)))
 
     def crash(self, rank: int, why: str = "killed") -> None:
         node = self.nodes[rank]
         if not node.alive:
             return
-        node.recorder.event("crash", self.time_ns, self._steps, cause=why)
+        node.recorder.event("crash", self.time_ns, self.steps, cause=why)
         self._end(node, orderly=False)
 
     def _end(self, node: Node, *, orderly: bool) -> None:
@@ -179,7 +179,7 @@ class World:
         node.step_at = None
         if node.paused:
             return
-        self._steps += 1
+        self.steps += 1
         inputs, node.inbox = node.inbox, []
         effects = node.core.step(node.clocks.at(self.now), inputs)
         self._perform(node, effects)
@@ -187,7 +187,7 @@ class World:
             node.core.check(full=any(isinstance(effect, Entered) for effect in effects))
 
     def _perform(self, node: Node, effects: list[Effect]) -> None:
-        node.recorder.effects(effects, self.time_ns, self._steps)
+        node.recorder.effects(effects, self.time_ns, self.steps)
         sends = [(send, rank) for send in effects if isinstance(send, Send | LinkSend) for rank in send.to]
         if node.dying and any(_is_data(send) for send, _ in sends):
             self._die(node, sends)

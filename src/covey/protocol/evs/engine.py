@@ -15,6 +15,7 @@ from enum import Enum
 from covey.ids import Ballot, Instant, Life
 from covey.protocol.boundary import EngineReport, Header
 from covey.protocol.effects import Effect, Installed, Signal
+from covey.protocol.evs.membership.machine import Machine
 from covey.protocol.groups.declared import Declared
 from covey.protocol.groups.exchange import Tables
 from covey.protocol.inputs import Submit
@@ -46,7 +47,6 @@ from .frames import (
     WantGroups,
 )
 from .kit import evs_kit
-from .membership.machine import Machine
 from .operation import Operation
 from .sizes import check_sizes
 from .states import Reason

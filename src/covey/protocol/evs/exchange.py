@@ -15,9 +15,6 @@ import msgspec
 
 from covey.ids import Life
 from covey.protocol.effects import Send
-from covey.protocol.evs.deadlines import EvsDeadline
-from covey.protocol.evs.decisions import Attempt, Completed, Outcome, Planned, SaidDone
-from covey.protocol.evs.kit import EvsKit
 from covey.protocol.evs.ordering.recovery import Holdings, Plan, make_plan, missing
 from covey.protocol.groups.declared import Frozen
 from covey.protocol.groups.exchange import PART_OVERHEAD, PARTS_BATCH_MAX, Collected, Tables, batch_parts
@@ -25,7 +22,10 @@ from covey.protocol.values import Bundle, Declaration, Stay
 from covey.protocol.wire.bundles import bundle_parts
 
 from .codec import RESEND_OVERHEAD
+from .deadlines import EvsDeadline
+from .decisions import Attempt, Completed, Outcome, Planned, SaidDone
 from .frames import Done, GroupPart, Resend, StateTrans, Want, WantGroups
+from .kit import EvsKit
 from .operation import Operation
 
 FIRST_PART_HEAD = 4

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 
 from covey.ids import Ballot, Life
 from covey.protocol.effects import Deliver, Effect, Stamped
+from covey.protocol.evs.ordering.order import Order
 from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.values import Delivery, Kind, Service
 from covey.protocol.wire.bundles import bundle_parts
 
 from .codec import PACKET_OVERHEAD
 from .kit import EvsKit
-from .ordering.order import Order
 from .packing import Packer
 from .unreliable import UnreliableStreams
 

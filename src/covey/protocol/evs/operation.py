@@ -11,6 +11,11 @@ from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings, part_bytes
 from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.effects import Deliver, Effect, Notice, Stamped
+from covey.protocol.evs.links.link import IdealLink, Link
+from covey.protocol.evs.links.ring import Ring
+from covey.protocol.evs.stamping.alone import AloneStamper
+from covey.protocol.evs.stamping.stamper import SiteFrame, Stamper
+from covey.protocol.evs.stamping.token import TokenStamper
 from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.values import Announcement, Bundle, Service
 
@@ -20,12 +25,7 @@ from .flow import Flow
 from .frames import Announce, Data, Unreliable
 from .growth import Growth
 from .kit import EvsKit
-from .links.link import IdealLink, Link
-from .links.ring import Ring
 from .packing import Reassembly
-from .stamping.alone import AloneStamper
-from .stamping.stamper import SiteFrame, Stamper
-from .stamping.token import TokenStamper
 
 
 def _pieces_max(settings: Settings, sites: int) -> int:

@@ -2,7 +2,7 @@
 
 In:        the daemon's deliveries, in their order; runs of changes of one group may come together.
 Out:       `Out`: something for some local sessions, in the order to tell it.
-Not here:  who is where (roster.py), daemon changes (step.py), what waits for whom (session/), bytes (wire/session.py).
+Not here:  who is where (roster.py), daemon changes (step.py), what waits for whom (session/), bytes (dialects/).
 
 A view goes to those who have the one before it as the difference, so that a join costs the same however many members
 there are. Who is new gets all the members, once.
@@ -13,23 +13,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
-import msgspec
-
 from covey.errors import FrameError
 from covey.ids import Life
 from covey.names import is_private
 from covey.protocol.effects import Deliver
-from covey.protocol.notices import Change
+from covey.protocol.notices import Change, GroupNotice, LeftGroup, Listed, OwnDiscarded, Roll, Run, Views, WholeView
 from covey.protocol.values import Bundle, Count, Kind, Place
 from covey.protocol.wire.bodies import SELF_DISCARD, read_sender, sender_prefix
-from covey.protocol.wire.rolls import Roll, Whole
-from covey.protocol.wire.runs import Run, Views
-from covey.protocol.wire.words import Discarded, GroupLeft, GroupView, Word
 
 from .roster import Member, Roster
 
 ROLL_LEAST: Final = 32
-"""With so many members, what is shown to those who join is put together from pieces."""
+"""With so many members, those who join are shown a common list."""
 
 LOOKED_AT_A_BREATH: Final = 16
 """Groups of a session that is gone, between two pauses."""
@@ -39,7 +34,7 @@ class Out(NamedTuple):
     """For these sessions of this daemon."""
 
     sessions: Collection[int]
-    what: Word | Deliver | Views | Whole
+    what: Deliver | GroupNotice
 
 
 class Groups:
@@ -105,10 +100,14 @@ class Groups:
         is_alone = len(effects) == 1
         for effect in effects:
             is_join = effect.bundle.kind is Kind.JOIN
-            change, outs = self._join(effect, group) if is_join else self._leave(effect, group, run, since)
+            if not is_join and effect.bundle.origin == self.me:  # Who leaves is still told what was before.
+                start = since.pop(effect.bundle.session, len(run))
+                if start < len(run):
+                    yield Out((effect.bundle.session,), Views(run, start, len(run)))
+            change, outs = self._join(effect, group) if is_join else self._leave(effect, group)
             yield from outs
             if change is not None and (since or not is_alone):
-                run.add(change)
+                run.add(change, self.roster.members(group))
             if change is not None and is_join and effect.bundle.origin == self.me:
                 since[effect.bundle.session] = len(run)
         starts: dict[int, list[int]] = {}
@@ -125,38 +124,36 @@ class Groups:
         bundle = effect.bundle
         change = Change(effect.view, bundle.stamp, bundle.site, (member.process,), (), (), "join", "")
         if (roll := self._rolls.get(group)) is not None:
-            self._rolls[group] = roll.add(member.process)
+            roll.names.append(member.process)
         if bundle.origin != self.me:
             return change, []
         return change, [Out((bundle.session,), self._all_members(effect, group, member.process))]
 
-    def _all_members(self, effect: Deliver, group: str, joiner: str) -> GroupView | Whole:
+    def _all_members(self, effect: Deliver, group: str, joiner: str) -> WholeView:
         """The first view of whoever has just come."""
-        bundle, members = effect.bundle, self.roster.members(group)
-        view = GroupView(group, effect.view, bundle.stamp, bundle.site, (), (joiner,), "join", joiner)
-        if len(members) < ROLL_LEAST:
-            return msgspec.structs.replace(view, members=names(members.values()))
-        roll = self._rolls.get(group)
-        if roll is None:
-            roll = self._rolls[group] = Roll.of(names(members.values()))
-        return roll.whole(view)
+        bundle, present = effect.bundle, self.roster.members(group)
+        members: tuple[str, ...] | Listed
+        if len(present) < ROLL_LEAST:
+            members = names(present.values())
+        else:
+            roll = self._rolls.get(group)
+            if roll is None:
+                roll = self._rolls[group] = Roll(names(present.values()))
+            members = Listed(roll, len(present))
+        return WholeView(group, effect.view, bundle.stamp, bundle.site, members, (joiner,), "join", joiner)
 
     def forget_rolls(self) -> None:
         """More has changed than that somebody came."""
         self._rolls.clear()
 
-    def _leave(self, effect: Deliver, group: str, run: Run, since: dict[int, int]) -> tuple[Change | None, list[Out]]:
+    def _leave(self, effect: Deliver, group: str) -> tuple[Change | None, list[Out]]:
         bundle, outs = effect.bundle, list[Out]()
         member = self.roster.leave(group, bundle.origin, bundle.session)
         if member is None:
             return None, outs
         self._rolls.pop(group, None)
-        if bundle.origin == self.me:
-            start = since.pop(bundle.session, len(run))
-            if start < len(run):
-                outs.append(Out((bundle.session,), Views(run, start, len(run))))
-            if bundle.kind is Kind.LEAVE:
-                outs.append(Out((bundle.session,), GroupLeft(group, effect.view, bundle.stamp, bundle.site)))
+        if bundle.origin == self.me and bundle.kind is Kind.LEAVE:
+            outs.append(Out((bundle.session,), LeftGroup(group, effect.view, bundle.stamp, bundle.site)))
         cause = "leave" if bundle.kind is Kind.LEAVE else "disconnect"
         detail = departure(member.process, effect.payloads[0])
         return Change(effect.view, bundle.stamp, bundle.site, (), (member.process,), (), cause, detail), outs
@@ -180,7 +177,7 @@ def told(effect: Deliver, me: Life, sessions: Collection[int]) -> list[Out]:
         return [Out(sessions, effect)] if sessions else []
     rest = tuple(session for session in sessions if session != bundle.session)
     b, view = bundle, effect.view
-    own = Discarded(b.service, b.count, b.session_seq, view, b.stamp, b.site, b.groups)
+    own = OwnDiscarded(b.service, b.count, b.session_seq, view, b.stamp, b.site, b.groups)
     return [*([Out(rest, effect)] if rest else []), Out((bundle.session,), own)]
 
 

@@ -15,10 +15,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from covey.protocol.effects import Deliver, Installed
-from covey.protocol.notices import NET, Change
+from covey.protocol.notices import NET, Change, GroupSignalled, LeftGroup, Run, Views, WholeView
 from covey.protocol.values import Bundle, Kind, Service
-from covey.protocol.wire.runs import Run, Views
-from covey.protocol.wire.words import GroupLeft, GroupSignal, GroupView
 
 from .layer import Groups, Out, gathered, joined_by, names, told
 from .roster import Key, Member
@@ -91,7 +89,7 @@ class Step:
     def signals(self) -> Iterator[Out]:
         for group, present in self._present.items():
             if present:
-                yield Out(present, GroupSignal(group))
+                yield Out(present, GroupSignalled(group))
 
     def deliver(self, effect: Deliver) -> Iterator[Out | None]:
         bundle = effect.bundle
@@ -118,7 +116,7 @@ class Step:
     def _leave(self, effect: Deliver, group: str) -> Iterator[Out]:
         bundle = effect.bundle
         if self._remove(group, bundle) and bundle.origin == self._me:
-            yield Out((bundle.session,), GroupLeft(group, effect.view, bundle.stamp, bundle.site))
+            yield Out((bundle.session,), LeftGroup(group, effect.view, bundle.stamp, bundle.site))
 
     def _remove(self, group: str, bundle: Bundle) -> bool:
         if self._roster.leave(group, bundle.origin, bundle.session) is None:
@@ -155,7 +153,7 @@ class Step:
             if key[0] == self._me and key not in together:
                 yield Out((member.session,), self._whole(group, members, (member.process,)))
 
-    def _for_who_stayed(self, group: str, before: Members, now: Members, together: Members) -> GroupView | Views:
+    def _for_who_stayed(self, group: str, before: Members, now: Members, together: Members) -> WholeView | Views:
         """What is shorter: all members, or who came and went."""
         was, moved = {member.process for member in before.values()}, set(names(together.values()))
         members = names(now.values())
@@ -165,9 +163,10 @@ class Step:
         if len(came) + len(apart) + len(gone) >= len(members) + len(moved):
             return self._whole(group, members, names(together.values()))
         run = Run(group)
-        run.add(Change(self._installed.view, *NET, came, gone, apart, "network", self._installed.reason.value))
+        change = Change(self._installed.view, *NET, came, gone, apart, "network", self._installed.reason.value)
+        run.add(change, now)
         return Views(run, 0, 1)
 
-    def _whole(self, group: str, members: tuple[str, ...], transitional: tuple[str, ...]) -> GroupView:
+    def _whole(self, group: str, members: tuple[str, ...], transitional: tuple[str, ...]) -> WholeView:
         view, detail = self._installed.view, self._installed.reason.value
-        return GroupView(group, view, *NET, members, transitional, "network", detail)
+        return WholeView(group, view, *NET, members, transitional, "network", detail)

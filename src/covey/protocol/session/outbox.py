@@ -10,9 +10,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from covey.protocol.dialects.entries import Entry
 from covey.protocol.values import Payload
-
-from .entries import Entry
 
 USER_BYTES: Final = 80
 """What an entry costs for each session that it waits for."""

@@ -11,7 +11,7 @@ from collections.abc import Container
 
 from covey.config import COUNT_MAX, GROUPS_MAX, Settings
 from covey.names import destination_problem, group_problem, name_problem
-from covey.protocol.wire.words import MAGIC, VERSION, FromClient, Hello, Sending
+from covey.protocol.wire.words import FromClient, Hello, Sending
 
 from .session import Session
 
@@ -19,10 +19,8 @@ DESTINATIONS_KNOWN_MAX = 20_000
 
 
 def hello_problem(word: FromClient, taken: Container[str], settings: Settings) -> str:
-    if not isinstance(word, Hello) or word.magic != MAGIC:
+    if not isinstance(word, Hello):
         return "say HELLO first"
-    if word.version != VERSION:
-        return f"this daemon speaks version {VERSION}, not {word.version}: use a client library of the same version"
     if word.name in taken:
         return f"the name {word.name!r} is taken here, or its last owner's departure is not ordered yet: try again"
     if word.policy == "block" and not settings.block_percent:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from enum import Enum
 
+from covey.protocol.dialects.dialect import Dialect
+from covey.protocol.dialects.entries import Entry
+from covey.protocol.inputs import ClientConnected
 from covey.protocol.wire.bodies import sender_prefix
 from covey.protocol.wire.words import Hello, Policy
 
-from .entries import Entry
 from .outbox import Outbox, Total
-from .said import Said
 
 
 class Phase(Enum):
@@ -21,8 +22,10 @@ class Phase(Enum):
 
 
 class Session:
-    def __init__(self, connection: int, number: int, now_us: int, total: Total) -> None:
-        self.connection = connection
+    def __init__(self, connected: ClientConnected, number: int, dialect: Dialect, now_us: int, total: Total) -> None:
+        self.connection = connected.connection
+        self.identity = connected.identity
+        self.dialect = dialect
         self.number = number
         self.phase = Phase.GREETING
         self.since_us = now_us
@@ -31,7 +34,7 @@ class Session:
         self.prefix = b""
         self.priority = 1
         self.policy: Policy = "disconnect"
-        self.words = Said()
+        self.words = dialect.reader()
         """What it has said and was not done yet."""
         self.words_bytes = 0
         """What of it is counted in what waits at this daemon."""

@@ -1,6 +1,6 @@
-"""What a client has said and was not done yet: bytes, cut into frames one by one as their turn comes.
+"""What a client of the native dialect has said: bytes, cut into frames one by one as their turn comes.
 
-In:        what arrived on its stream.  Out: frames, in order; a word that has to wait can be put back.
+In:        what arrived on its stream.  Out: requests, in order; one that has to wait can be put back.
 Not here:  doing it (requests.py).
 
 Bounded: one read for each that the driver makes before it is told to stop, and one unfinished frame.
@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import Iterator
 
 from covey.errors import FrameError
-from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter
+from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter, read_from_client
 from covey.protocol.wire.words import FromClient
 
 Frame = tuple[int, memoryview]
 
 
-class Said:
+class NativeReader:
     def __init__(self) -> None:
         self._splitter = Splitter(HELLO_BYTES_MAX)
         self._reads: deque[tuple[Iterator[Frame], int]] = deque()
@@ -30,7 +30,6 @@ class Said:
 
     @property
     def size(self) -> int:
-        """Bytes that are kept for it."""
         return self._read_bytes + self._splitter.kept_bytes
 
     @property
@@ -38,32 +37,29 @@ class Said:
         return self._splitter.problem
 
     def accept(self, frame_bytes_max: int) -> None:
-        """From now on frames may be so large."""
         self._splitter.frame_bytes_max = frame_bytes_max
 
     def put(self, data: bytes) -> None:
         self._reads.append((self._splitter.frames(data), len(data)))
         self._read_bytes += len(data)
 
-    def next(self) -> Frame | FromClient | None:
-        """The next frame, or the word that had to wait; None if there is none."""
+    def next(self) -> FromClient | None:
         if self._waits is not None:
-            word, self._waits = self._waits, None
-            return word
+            request, self._waits = self._waits, None
+            return request
         while self._reads:
             frames, size = self._reads[0]
             frame = next(frames, None)
             if frame is not None:
-                return frame
+                return read_from_client(*frame)
             self._reads.popleft()
             self._read_bytes -= size
         return None
 
-    def put_back(self, word: FromClient) -> None:
-        self._waits = word
+    def put_back(self, request: FromClient) -> None:
+        self._waits = request
 
     def clear(self) -> None:
-        """It is over: nothing that it said is done any more."""
         self._splitter = Splitter(HELLO_BYTES_MAX)
         self._reads.clear()
         self._waits = None

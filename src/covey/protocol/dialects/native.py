@@ -1,0 +1,231 @@
+"""The native dialect: what sessions are told, as bytes that are made once for all of them.
+
+In:        notices.  Out: entries that know their size at once, and make their bytes when the first is written.
+Not here:  the bytes themselves (wire/session.py), reading (native_reader.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import Final
+
+from covey.protocol.effects import Deliver
+from covey.protocol.notices import (
+    DaemonSpoke,
+    GroupSignalled,
+    LeftGroup,
+    Listed,
+    OwnDiscarded,
+    RequestFailed,
+    Roll,
+    Run,
+    SessionEnded,
+    SessionOpened,
+    SessionRejected,
+    Views,
+    WholeView,
+)
+from covey.protocol.values import Payload
+from covey.protocol.wire.session import (
+    arrived_bytes,
+    arrived_head,
+    change_piece,
+    changes_bytes,
+    changes_frame,
+    encode_word,
+    text_piece,
+    view_around,
+    view_bytes,
+    view_frame,
+)
+from covey.protocol.wire.words import (
+    MAGIC,
+    VERSION,
+    DaemonAlive,
+    Discarded,
+    Ended,
+    Failed,
+    FromClient,
+    GroupLeft,
+    GroupSignal,
+    GroupView,
+    Hello,
+    Rejected,
+    Welcome,
+    Word,
+)
+
+from .entries import ENTRY_BYTES, Entry, Notice
+from .native_reader import NativeReader
+
+PINNED_SHARE: Final = 2
+"""A slice below one part in so many of what it was cut from is copied: kept as it is, it would keep all of it."""
+
+BLOCK: Final = 256
+"""So many names of a roll are put together once; the rest for each frame."""
+
+
+class Native:
+    def reader(self) -> NativeReader:
+        return NativeReader()
+
+    def entry(self, notice: Notice) -> Entry:
+        if isinstance(notice, Deliver):
+            return DataEntry(notice)
+        if isinstance(notice, Views):
+            return ViewsEntry(notice)
+        if isinstance(notice, WholeView) and isinstance(notice.members, Listed):
+            return ListedEntry(notice, notice.members)
+        return WordEntry(notice, _word(notice))
+
+    def greeting_problem(self, request: FromClient) -> str:
+        if not isinstance(request, Hello) or request.magic != MAGIC:
+            return "say HELLO first"
+        if request.version != VERSION:
+            version = request.version
+            return f"this daemon speaks version {VERSION}, not {version}: use a client library of the same version"
+        return ""
+
+
+NATIVE: Final = Native()
+
+
+def _word(notice: Notice) -> Word:
+    if isinstance(notice, WholeView):
+        return GroupView(*notice[:4], notice.names(), *notice[5:])
+    if isinstance(notice, SessionOpened):
+        return Welcome(VERSION, *notice)
+    assert not isinstance(notice, Deliver | Views)
+    return _WORDS[type(notice)](*notice)
+
+
+_WORDS: Final[dict[type, type[Word]]] = {
+    GroupSignalled: GroupSignal,
+    LeftGroup: GroupLeft,
+    OwnDiscarded: Discarded,
+    SessionRejected: Rejected,
+    RequestFailed: Failed,
+    SessionEnded: Ended,
+    DaemonSpoke: DaemonAlive,
+}
+
+
+class WordEntry(Entry):
+    """A word. It is encoded at once: nothing else tells how long it is."""
+
+    __slots__ = ()
+
+    def __init__(self, notice: Notice, word: Word) -> None:
+        data = encode_word(word)
+        super().__init__(notice, len(data), (data,))
+
+
+class DataEntry(Entry):
+    """Messages."""
+
+    __slots__ = ("_is_made",)
+
+    def __init__(self, effect: Deliver) -> None:
+        payloads = effect.payloads
+        if len(payloads) == 1:
+            payload = _unpinned(payloads[0])
+            super().__init__(effect, arrived_bytes(effect.bundle) + len(payload), (payload,))
+        else:
+            super().__init__(effect, arrived_bytes(effect.bundle) + sum(map(len, payloads)), payloads)
+        self._is_made = False
+
+    def parts(self) -> tuple[Payload, ...]:
+        effect = self.notice
+        if not self._is_made and isinstance(effect, Deliver):
+            body_bytes = self.size - arrived_bytes(effect.bundle)
+            self._parts = (arrived_head(effect.bundle, effect.view, body_bytes), *self._parts)
+            self._is_made = True
+        return self._parts
+
+
+class ViewsEntry(Entry):
+    """Views of a group, one after the other, as differences."""
+
+    __slots__ = ()
+
+    def __init__(self, views: Views) -> None:
+        super().__init__(views, changes_bytes(views.run.group, _pieces(views.run)[views.start : views.stop]))
+
+    def parts(self) -> tuple[Payload, ...]:
+        """Made once for all who are told the same, since they are told one after the other."""
+        views = self.notice
+        assert isinstance(views, Views)
+        run, start, stop = views
+        made = run.kept.get(_FRAME)
+        if made is None or made[:2] != (start, stop):
+            made = run.kept[_FRAME] = (start, stop, changes_frame(run.group, _pieces(run)[start:stop]))
+        return (made[2],)
+
+
+_PIECES: Final = "native pieces"
+_FRAME: Final = "native frame"
+
+
+def _pieces(run: Run) -> list[bytes]:
+    """The encoding of each change of a run."""
+    pieces: list[bytes] = run.kept.setdefault(_PIECES, [])
+    pieces += map(change_piece, run.changes[len(pieces) :])
+    return pieces
+
+
+class ListedEntry(Entry):
+    """A view with many members. Its bytes are not kept: few are told the same."""
+
+    __slots__ = ("_around",)
+
+    def __init__(self, notice: WholeView, listed: Listed) -> None:
+        self._around = view_around(GroupView(*notice[:4], (), *notice[5:]))
+        size = view_bytes(self._around, _names(listed.roll).sizes[listed.upto])
+        super().__init__(notice, size, weight=ENTRY_BYTES)
+
+    def parts(self) -> tuple[Payload, ...]:
+        notice = self.notice
+        assert isinstance(notice, WholeView)
+        assert isinstance(notice.members, Listed)
+        roll, count = notice.members
+        names = _names(roll)
+        return (view_frame(self._around, count, names.pieces(count), names.sizes[count]),)
+
+
+class _Names:
+    """The encodings of the names of a roll: whole blocks put together, so that a frame is made of few pieces."""
+
+    def __init__(self) -> None:
+        self.sizes = [0]
+        """Of the first so many, together."""
+        self._blocks: list[bytes] = []
+        self._rest: list[bytes] = []
+
+    def add(self, names: list[str]) -> None:
+        for piece in map(text_piece, names):
+            self._rest.append(piece)
+            self.sizes.append(self.sizes[-1] + len(piece))
+
+    def pieces(self, count: int) -> list[bytes]:
+        while len(self._rest) >= 2 * BLOCK:
+            self._blocks.append(b"".join(self._rest[:BLOCK]))
+            del self._rest[:BLOCK]
+        blocks = count // BLOCK
+        if blocks < len(self._blocks):  # An older view: a block has to be cut.
+            cut = self._blocks[blocks][: self.sizes[count] - self.sizes[blocks * BLOCK]]
+            return [*self._blocks[:blocks], cut]
+        return [*self._blocks, *self._rest[: count - BLOCK * len(self._blocks)]]
+
+
+def _names(roll: Roll) -> _Names:
+    names: _Names | None = roll.kept.get(_PIECES)
+    if names is None:
+        names = roll.kept[_PIECES] = _Names()
+    names.add(roll.names[len(names.sizes) - 1 :])
+    return names
+
+
+def _unpinned(payload: Payload) -> Payload:
+    """A slice of something much larger is copied."""
+    whole = payload.obj if isinstance(payload, memoryview) else payload
+    return bytes(payload) if isinstance(whole, Sized) and len(payload) * PINNED_SHARE < len(whole) else payload
