@@ -292,6 +292,10 @@ class Clients:
 
     # --- for people and tests
 
+    def has_queued(self, number: int) -> bool:
+        """Whether something of a session waits to be ordered."""
+        return self._desk.queue.bytes_of(number) > 0
+
     def has_words_of(self, number: int) -> bool:
         """Whether something that this session said waits here."""
         session = self._desk.by_number.get(number)

@@ -9,10 +9,10 @@ A session *waits* while it has a message that its daemon has read, or would not 
 of a word of its own begins its wait anew. While it waits, the messages of others that its daemon stamps are counted, as
 long as the view is the same and no receiver makes senders wait; joins and leaves are not, since nobody refuses them for
 want of room. More than `_FEW`, which is what a narrow queue holds or one step does, and some for each session that
-sends there: it starves. Priorities and turns explain far less. Of what one step stamps only `_STEP` count: all of it
-may have been taken before, in turns, and have waited for the token; nobody can be heard in the middle of a step. When
-the daemon reads on, all that it had read of the session is done: what follows is still on its way, and its wait begins
-anew.
+sends there: it starves. Priorities and turns explain far less. Whoever is not in the queue yet, and does not get there
+in the same step, is passed by no more than `_STEP` of what that step stamps: all of it may have been taken before, in
+turns, and have waited for the token, and nobody can be heard in the middle of a step. When the daemon reads on, all that
+it had read of the session is done: what follows is still on its way, and its wait begins anew.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class _Place:
     much of the stream must have been read for it to be there."""
     since: int = 0
     """What the daemon had stamped when the wait began."""
+    excused: tuple[int, int] = (0, 0)
+    """A step, and how many of those stamped in it do not count."""
 
     def done(self, seq: int) -> None:
         while self.handed and self.handed[0][0] <= seq:
@@ -130,7 +132,7 @@ class Fairness:
     def _observe(self, node: Node, effect: Effect) -> None:
         if isinstance(effect, Stamped):
             daemon = self._daemon(node.life)
-            self._on_stamped(daemon, effect)
+            self._on_stamped(daemon, node, effect)
             if daemon.passed % _LOOK_EVERY == 0:
                 self._look(daemon, node)
         elif isinstance(effect, Deliver):
@@ -149,14 +151,16 @@ class Fairness:
                 if place.connection == effect.connection:
                     self.over(node.life, place.process)
 
-    def _on_stamped(self, daemon: _Daemon, effect: Stamped) -> None:
+    def _on_stamped(self, daemon: _Daemon, node: Node, effect: Stamped) -> None:
         bundle = effect.bundle
         if bundle.kind <= Kind.MESSAGES and not daemon.blockers:
-            self._count(daemon)
+            self._count(daemon, node)
         daemon.senders.add(bundle.session)
         place = daemon.places.get(bundle.session)
         if place is None or bundle.service is Service.UNRELIABLE:
             return
+        if place.excused[0] == self._world.steps:
+            place.since -= place.excused[1]  # It was in the queue with them after all.
         self._judge(daemon, place)
         if bundle.kind is not Kind.MESSAGES:
             place.since = daemon.passed  # A join or a leave of its own stood in its line before the message.
@@ -166,11 +170,18 @@ class Fairness:
         place.done(bundle.session_seq + bundle.count - 1)
         place.since = daemon.passed
 
-    def _count(self, daemon: _Daemon) -> None:
-        if daemon.step != self._world.steps:
-            daemon.step, daemon.in_step = self._world.steps, 0
+    def _count(self, daemon: _Daemon, node: Node) -> None:
+        step = self._world.steps
+        if daemon.step != step:
+            daemon.step, daemon.in_step = step, 0
         daemon.in_step += 1
-        daemon.passed += daemon.in_step <= _STEP
+        daemon.passed += 1
+        if daemon.in_step <= _STEP:
+            return
+        for number, place in daemon.places.items():
+            if place.handed and not node.core.clients.has_queued(number):
+                place.since += 1
+                place.excused = (step, place.excused[1] + 1 if place.excused[0] == step else 1)
 
     def _look(self, daemon: _Daemon, node: Node) -> None:
         """Whoever has nothing at the daemon does not wait there: what it said is still on its way."""
