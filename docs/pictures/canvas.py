@@ -1,8 +1,8 @@
-"""A sheet of paper for pictures of programs over time: one line each, from left to right.
+"""Paper for pictures; and ruled paper for programs over time: one line each, from left to right.
 
-In:        lanes by name, then what happens on them, at places from 0 to 100.
+In:        what to draw, at places in points; on ruled paper lanes by name, and places from 0 to 100.
 Out:       SVG as text: no fonts, scripts or files from elsewhere, readable on any background.
-Not here:  the pictures (draw.py).
+Not here:  the pictures (draw.py, states.py).
 """
 
 from __future__ import annotations
@@ -24,13 +24,70 @@ TONES = {
 }
 
 
-class Sheet:
+class Paper:
+    """Parts are drawn in the order in which they were put."""
+
+    def __init__(self, title: str, height: int) -> None:
+        self.height = height
+        self._title = title
+        self._parts: list[str] = []
+
+    def text(
+        self, x: float, y: float, text: str, *, anchor: str = "middle", size: float = 13.5, weight: int = 400,
+        colour: str = INK,
+    ) -> None:  # fmt: skip
+        self._parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" font-weight="{weight}" '
+            f'fill="{colour}">{escape(text)}</text>'
+        )
+
+    def rect(self, x: float, y: float, width: float, height: float, tone: str, *, line: float = 1) -> None:
+        fill, ink = TONES[tone]
+        self._parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="8" fill="{fill}" '
+            f'stroke="{ink}" stroke-width="{line}"/>'
+        )
+
+    def arrow(self, x1: float, y1: float, x2: float, y2: float) -> None:
+        self._line(x1, y1, x2, y2, INK, arrow=True)
+
+    def loop(self, x: float, y: float, up: float) -> None:
+        """An arrow that comes back to the edge at `y`; with a negative `up` it hangs below."""
+        self._parts.append(
+            f'<path d="M{x - 13:.1f} {y:.1f}C{x - 19:.1f} {y - up:.1f} {x + 19:.1f} {y - up:.1f} {x + 13:.1f} {y:.1f}" '
+            f'fill="none" stroke="{INK}" stroke-width="1.4" marker-end="url(#head)"/>'
+        )
+
+    def _line(
+        self, x1: float, y1: float, x2: float, y2: float, colour: str, *, dashed: bool = False, arrow: bool = False,
+        width: float = 1.4,
+    ) -> None:  # fmt: skip
+        extra = ' stroke-dasharray="5 4"' * dashed + ' marker-end="url(#head)"' * arrow
+        self._parts.append(
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
+            f'stroke-width="{width}"{extra}/>'
+        )
+
+    def svg(self) -> str:
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.height}" width="{WIDTH}" '
+            f'height="{self.height}" role="img" font-family="system-ui, sans-serif">'
+        )
+        paper = f'<rect width="{WIDTH}" height="{self.height}" rx="10" fill="#ffffff" stroke="#d5dee0"/>'
+        arrow = (
+            '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
+            f'orient="auto"><path d="M0 0L8 4L0 8z" fill="{INK}"/></marker></defs>'
+        )
+        return "\n".join([head, f"<title>{escape(self._title)}</title>", arrow, paper, *self._parts, "</svg>"]) + "\n"
+
+
+class Sheet(Paper):
+    """Ruled paper: a lane for each program."""
+
     def __init__(self, lanes: Sequence[str], title: str, bottom: int = 0) -> None:
         self.lanes = list(lanes)
-        self.height = TOP + LANE * max(0, len(self.lanes) - 1) + (46 if self.lanes else -16) + bottom
-        self._title = title
+        super().__init__(title, TOP + LANE * max(0, len(self.lanes) - 1) + (46 if self.lanes else -16) + bottom)
         self._bottom = bottom
-        self._parts: list[str] = []
         for lane in self.lanes:
             self.text(LEFT - 14, self.y(lane) + 5, lane, anchor="end", weight=600)
             self._line(LEFT, self.y(lane), WIDTH - RIGHT, self.y(lane), PALE)
@@ -102,36 +159,3 @@ class Sheet:
 
     def join(self, at: float, y: float, to: float, to_y: float) -> None:
         self._line(self.x(at), y, self.x(to), to_y, PALE, width=2)
-
-    # --- the drawing
-
-    def text(
-        self, x: float, y: float, text: str, *, anchor: str = "middle", size: float = 13.5, weight: int = 400,
-        colour: str = INK,
-    ) -> None:  # fmt: skip
-        self._parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" font-weight="{weight}" '
-            f'fill="{colour}">{escape(text)}</text>'
-        )
-
-    def _line(
-        self, x1: float, y1: float, x2: float, y2: float, colour: str, *, dashed: bool = False, arrow: bool = False,
-        width: float = 1.4,
-    ) -> None:  # fmt: skip
-        extra = ' stroke-dasharray="5 4"' * dashed + ' marker-end="url(#head)"' * arrow
-        self._parts.append(
-            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
-            f'stroke-width="{width}"{extra}/>'
-        )
-
-    def svg(self) -> str:
-        head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.height}" width="{WIDTH}" '
-            f'height="{self.height}" role="img" font-family="system-ui, sans-serif">'
-        )
-        paper = f'<rect width="{WIDTH}" height="{self.height}" rx="10" fill="#ffffff" stroke="#d5dee0"/>'
-        arrow = (
-            '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
-            f'orient="auto"><path d="M0 0L8 4L0 8z" fill="{INK}"/></marker></defs>'
-        )
-        return "\n".join([head, f"<title>{escape(self._title)}</title>", arrow, paper, *self._parts, "</svg>"]) + "\n"

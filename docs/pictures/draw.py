@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from docs.pictures.canvas import Sheet
+from docs.pictures.states import states
 
 HERE = Path(__file__).parent
 
@@ -146,7 +147,7 @@ def shape() -> Sheet:
 
 
 LANE_ROOM = 208
-PICTURES = (views, transitional, agreed_and_safe, chat, leader, kv_store, work_queue, sensors, shape)
+PICTURES = (views, transitional, agreed_and_safe, chat, leader, kv_store, work_queue, sensors, shape, states)
 
 
 def main() -> None:
