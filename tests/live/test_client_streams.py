@@ -127,6 +127,28 @@ def test_everybody_who_has_room_gets_the_last_words_however_many_are_given_up(
     assert [client.recv(100) for client in house.clients] == [b""] * CLIENTS
 
 
+# --- one stream
+
+
+def test_a_number_is_never_used_again(house: House, tmp_path: Path) -> None:
+    house.clients.pop().close()
+    while not house.given:
+        house.turn()
+    house.clients.append(_connected(tmp_path / "clients"))
+    while len(house.given) < 2:
+        house.turn()
+    assert house.given == [ClientGone(CLIENTS), ClientConnected(CLIENTS + 1)]
+
+
+def test_the_end_of_a_stream_is_told_once_and_after_what_it_said(house: House) -> None:
+    house.clients[0].sendall(b"last words")
+    house.clients[0].close()
+    while ClientGone(1) not in house.given:
+        house.turn()
+    house.turn()
+    assert house.given == [ClientBytes(1, b"last words"), ClientGone(1)]
+
+
 # --- bounded turns
 
 
