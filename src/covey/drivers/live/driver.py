@@ -4,7 +4,7 @@ In:        a configuration, a life; inputs from the program around it through `g
 Out:       datagrams; rows of the trace; every effect, in its order, to `observe`.
 Not here:  the process around it: arguments, signals, commands, printing (daemon.py).
 
-Invariants:
+Invariants, the first of those that every driver keeps (docs/driving.md):
   D1  one step a wake-up, with everything that arrived
   D2  the clock is read before the sockets are drained, and deadlines are judged by that reading: whatever was said
       while this process did not run is heard before anyone is declared silent
