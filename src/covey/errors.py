@@ -1,4 +1,4 @@
-"""Every exception Covey raises on purpose.
+"""The exceptions that programs and daemons raise on purpose; those of a tool stand beside it, in the same tree.
 
 CoveyError
     ConfigError         the configuration is wrong; the text says which field, and what to write instead
