@@ -7,7 +7,8 @@ from covey.protocol.effects import ClientReady, Entered
 from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone
 from covey.protocol.portions import Portions
 from covey.protocol.values import Service
-from covey.protocol.wire.session import Arrived, JoinGroup, encode_word
+from covey.protocol.wire.session import encode_word
+from covey.protocol.wire.words import Arrived, JoinGroup
 from tests.unit.protocol.network import START_US, instant, make_daemon
 from tests.unit.protocol.peers import Peer, kinds, network
 

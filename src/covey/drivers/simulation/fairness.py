@@ -11,8 +11,8 @@ long as the view is the same and no receiver makes senders wait; joins and leave
 want of room. More than `_FEW`, which is what a narrow queue holds or one step does, and some for each session that
 sends there: it starves. Priorities and turns explain far less. Whoever is not in the queue yet, and does not get there
 in the same step, is passed by no more than `_STEP` of what that step stamps: all of it may have been taken before, in
-turns, and have waited for the token, and nobody can be heard in the middle of a step. When the daemon reads on, all that
-it had read of the session is done: what follows is still on its way, and its wait begins anew.
+turns, and have waited for the token, and nobody can be heard in the middle of a step. When the daemon reads on, all
+that it had read of the session is done: what follows is still on its way, and its wait begins anew.
 """
 
 from __future__ import annotations
@@ -161,6 +161,7 @@ class Fairness:
             return
         if place.excused[0] == self._world.steps:
             place.since -= place.excused[1]  # It was in the queue with them after all.
+            place.excused = (0, 0)
         self._judge(daemon, place)
         if bundle.kind is not Kind.MESSAGES:
             place.since = daemon.passed  # A join or a leave of its own stood in its line before the message.
