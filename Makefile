@@ -45,6 +45,7 @@ check: $(DEV_READY) ## Formatting, lint, types, layers, and the rules of the hou
 
 docs: $(DOCS_READY) ## Build the documentation as a site in build/site; a broken link fails
 	@$(BIN)/python -m docs.configuration_tables
+	@$(BIN)/python -m docs.counter_tables
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open build/site/index.html"
 

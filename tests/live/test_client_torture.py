@@ -30,6 +30,7 @@ from covey.client.address import socket_path
 from covey.config import FRAME_SLACK, Settings
 from covey.errors import MessageTooLargeError
 from covey.lab.cluster import LocalCluster
+from covey.protocol.counters import Counted, Family
 from covey.protocol.values import Payload, Service
 from covey.protocol.wire.bodies import record_parts, sender_prefix
 from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter, encode_word, read_from_daemon, sending_parts
@@ -237,12 +238,12 @@ def descriptors(cluster: LocalCluster) -> int:
     return sum(1 for _ in Path(f"/proc/{cluster.child('a').pid}/fd").iterdir())
 
 
-def counted(cluster: LocalCluster, name: str) -> int:
-    """What the daemon has counted under a name."""
+def counted(cluster: LocalCluster, counter: Counted) -> int:
+    """How often, as the daemon tells it."""
     (status,) = (one for one in cluster.statuses() if one.process.startswith("a:"))
     count = status.snapshot["count"]
     assert isinstance(count, dict)
-    return int(count.get(name, 0))
+    return int(count.get(counter.value, 0))
 
 
 # --- before the HELLO
@@ -324,11 +325,11 @@ def test_a_session_that_breaks_the_rules_is_ended_by_name(path: Path, said: byte
 
 
 def test_what_was_ended_is_counted_by_name(cluster: LocalCluster, path: Path) -> None:
-    before = counted(cluster, "client ended: unknown frame kind")
+    before = counted(cluster, Family.CLIENT_ENDED.of("unknown frame kind"))
     with Raw(path) as raw:
         raw.say(frame(77, b""))
         raw.last_words()
-    assert counted(cluster, "client ended: unknown frame kind") == before + 1
+    assert counted(cluster, Family.CLIENT_ENDED.of("unknown frame kind")) == before + 1
 
 
 def test_half_a_message_is_no_message(cluster: LocalCluster, path: Path) -> None:

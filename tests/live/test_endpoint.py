@@ -14,6 +14,7 @@ from covey.config import Cluster, DaemonConfig, one_daemon_sites
 from covey.drivers.live.endpoint import Endpoint
 from covey.drivers.live.sockets import check_cluster, free_ports
 from covey.errors import ConfigError
+from covey.protocol.counters import Counter, Family
 from covey.protocol.effects import Send
 from covey.protocol.inputs import Datagram
 
@@ -112,7 +113,7 @@ def test_a_closed_port_is_reported_once_and_harms_no_other_send(pair: tuple[Endp
 def test_a_datagram_that_is_too_large_is_lost_and_counted(pair: tuple[Endpoint, Endpoint]) -> None:
     a, b = pair
     a.send([Send((1,), bytes(70_000))])
-    assert a.count == {"datagram not sent: EMSGSIZE": 1}
+    assert a.count == {Family.DATAGRAM_NOT_SENT.of("EMSGSIZE"): 1}
     assert (a.lost, a.lost_to) == ({"EMSGSIZE": 1}, b.address)
     assert a.traffic.datagrams_sent == a.traffic.bytes_sent == 0
 
@@ -151,7 +152,7 @@ def test_where_the_system_refuses_trains_datagrams_go_one_by_one(
         a.send(sends)
         assert received(b, 5) == data_of(sends)
     assert refusing.asked == 1, "one refusal is enough"
-    assert a.count == {f"datagrams sent one by one from now on: {errno.errorcode[number]}": 1}
+    assert a.count == {Family.SENT_ONE_BY_ONE.of(errno.errorcode[number]): 1}
     a.send(numbered(2, size=100))
     assert refusing.asked == 2, "smaller datagrams may fit where larger ones did not"
 
@@ -162,7 +163,7 @@ def test_a_train_that_finds_no_room_is_lost_and_counted(
     a, _ = pair
     monkeypatch.setattr(a, "_socket", OneByOne(a._socket, errno.EAGAIN))
     a.send(numbered(5))
-    assert a.count == {"datagram not sent: EAGAIN": 5, "waited for room to send": 1}
+    assert a.count == {Family.DATAGRAM_NOT_SENT.of("EAGAIN"): 5, Counter.WAITED_FOR_ROOM: 1}
     assert a.traffic.datagrams_sent == 0
 
 

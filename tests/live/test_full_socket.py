@@ -23,6 +23,7 @@ from covey.config import Cluster, DaemonConfig
 from covey.drivers.live import endpoint as endpoint_module
 from covey.drivers.live.endpoint import Endpoint
 from covey.lab.faultnet import namespace
+from covey.protocol.counters import Counter, Family
 from covey.protocol.effects import Send
 
 pytestmark = [
@@ -53,7 +54,7 @@ class Wire:
     def answer_when_full(self, endpoint: Endpoint) -> None:
         """Tell the host, which asks for it, its neighbour's address, once a datagram has had to wait."""
         until = time.monotonic() + WITHIN_S
-        while "waited for room to send" not in endpoint.count:
+        while Counter.WAITED_FOR_ROOM not in endpoint.count:
             assert time.monotonic() < until, "the socket was never full"
             time.sleep(0.001)
         for frame in self.frames():
@@ -105,8 +106,8 @@ def test_a_step_waits_once_for_a_full_socket_and_the_rest_is_lost_and_counted(
 
     monkeypatch.setattr(endpoint, "_room", SimpleNamespace(poll=poll))
     endpoint.send(numbered(1_000))
-    lost = endpoint.count["datagram not sent: EAGAIN"]
-    assert endpoint.count["waited for room to send"] == 1
+    lost = endpoint.count[Family.DATAGRAM_NOT_SENT.of("EAGAIN")]
+    assert endpoint.count[Counter.WAITED_FOR_ROOM] == 1
     assert endpoint.traffic.datagrams_sent == 1_000 - lost < 20
     assert 0 < len(waits) < 10, "not once for each datagram"
 
@@ -122,7 +123,7 @@ def test_when_room_comes_in_time_nothing_is_lost_and_the_order_is_kept(
     endpoint.send(sends)
     answering.join()
     arrived = [payload(frame) for frame in wire.frames()]
-    assert endpoint.count == {"waited for room to send": 1}
+    assert endpoint.count == {Counter.WAITED_FOR_ROOM: 1}
     assert [data for data in arrived if len(data) >= 1_000] == [send.data for send in sends]
 
 
@@ -136,4 +137,4 @@ def test_a_train_waits_for_room_too(wire_and_endpoint: tuple[Wire, Endpoint], mo
     answering.join()
     arrived = [payload(frame) for frame in wire.frames()]
     assert [data for data in arrived if len(data) == 1_300] == [send.data for send in sends]
-    assert endpoint.count == {"waited for room to send": 1}
+    assert endpoint.count == {Counter.WAITED_FOR_ROOM: 1}

@@ -27,6 +27,7 @@ from covey.guarantees.checkers import check
 from covey.lab.cluster import WITHIN_S, LocalCluster
 from covey.lab.forgery import Facts, Forger
 from covey.lab.fuzz import Fuzzer, facts_of, lost_by_the_system
+from covey.protocol.counters import Counter
 from covey.protocol.evs.codec import Codec
 from covey.protocol.evs.frames import Goodbye
 
@@ -113,7 +114,7 @@ def assert_every_datagram_is_counted(attacker: Attacker) -> None:
         assert status["datagrams_received"] == sum(ours.values()) + sum(theirs.values())
         counted, lost = sum(theirs.values()), attacker.lost(name)  # Which may have been ours or theirs.
         assert attacker.sent[name] - lost <= counted <= attacker.sent[name]
-        assert all(what == "accepted" or "dropped" in what or "rejected" in what for what in theirs)
+        assert all(what == Counter.ACCEPTED.value or "dropped" in what or "rejected" in what for what in theirs)
 
 
 def kill_and_restart(cluster: LocalCluster, name: str) -> None:

@@ -19,6 +19,7 @@ from covey.drivers.live.launch import DaemonOptions, command
 from covey.drivers.live.sockets import free_ports
 from covey.guarantees.checkers import check
 from covey.lab.cluster import LiveError, LocalCluster
+from covey.protocol.counters import Family
 
 pytestmark = pytest.mark.live
 
@@ -123,7 +124,7 @@ def test_garbage_does_not_disturb(tmp_path: Path) -> None:
         after = cluster.statuses()
         assert {status.process: status.snapshot["view"] for status in after} == before
         counted = next(status for status in after if status.name == "a").snapshot["count"]
-        assert sum(amount for name, amount in counted.items() if name.startswith("frame rejected")) == 200
+        assert sum(amount for name, amount in counted.items() if name.startswith(Family.FRAME_REJECTED.value)) == 200
         finish_and_check(cluster)
 
 

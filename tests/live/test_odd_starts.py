@@ -21,6 +21,7 @@ from covey.config import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.drivers.live.clients import DEAF_S
 from covey.drivers.live.sockets import free_ports
+from covey.protocol.counters import Family
 
 pytestmark = pytest.mark.live
 
@@ -110,7 +111,7 @@ def test_without_descriptors_newcomers_wait_and_the_daemon_does_not_spin(tmp_pat
     cluster = cluster_in(tmp_path)
     few = (FEW, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     started = daemon(tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few))
-    path, counted = socket_path(cluster.digest(), "a"), "connection not accepted: EMFILE"
+    path, counted = socket_path(cluster.digest(), "a"), Family.CONNECTION_NOT_ACCEPTED.of("EMFILE").value
     waiting: list[socket.socket] = []
     try:
         until(path.exists)

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covey.ids import INFINITE, Ballot, Life
+from covey.protocol.counters import Count
 from covey.protocol.evs.ordering.order import Order
-from covey.protocol.values import Announcement, Bundle, Count, Delivery, Service
+from covey.protocol.values import Announcement, Bundle, Delivery, Service
 from tests.properties.streams import STRONG, breaks_fifo, draw_bundles, fresh, in_order, name
 
 ME = Life(0, 1)

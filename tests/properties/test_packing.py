@@ -7,9 +7,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from covey.protocol.counters import Count
 from covey.protocol.evs.codec import CHUNK_OVERHEAD
 from covey.protocol.evs.packing import Packer, Reassembly
-from covey.protocol.values import Count
 from covey.protocol.wire.bundles import encode_bundle
 from tests.unit.protocol.builders import bundle
 

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covey.ids import Ballot, Life
+from covey.protocol.counters import Count
 from covey.protocol.evs.ordering.log import SiteLog
 from covey.protocol.evs.ordering.order import Order
 from covey.protocol.evs.ordering.recovery import Holdings, Plan, make_plan, missing
-from covey.protocol.values import Announcement, Bundle, Count, Delivery, Service
+from covey.protocol.values import Announcement, Bundle, Delivery, Service
 from tests.properties.streams import STRONG, Source, breaks_fifo, fresh, name
 
 VIEW = Ballot(1, 0, 1)

@@ -11,7 +11,7 @@ from covey.drivers.simulation.network import NEAR_THE_LIMIT, Network, NetworkOpt
 from covey.drivers.simulation.options import Asked, draw
 from covey.drivers.simulation.style import PLAIN_GROUPS, Style
 from covey.names import GROUP_MAX, NAME_MAX, destination_problem, name_problem
-from covey.protocol.values import Count
+from covey.protocol.counters import Count, Counter
 from covey.protocol.wire.group_names import groups_bytes
 
 SEEDS = range(150)
@@ -30,7 +30,7 @@ def test_a_datagram_beyond_the_limit_is_lost_and_counted(reliable: bool) -> None
     for size in sizes:
         network.send(0, 0, 1, bytes(size), reliable)
     assert arrived == (sizes if reliable else sizes[:-1])  # A reliable link is a stream: it has no such limit.
-    counted = {} if reliable else {"datagram near the limit": 2, "datagram too large": 1}
+    counted = {} if reliable else {Counter.DATAGRAM_NEAR_THE_LIMIT: 2, Counter.DATAGRAM_TOO_LARGE: 1}
     assert dict(network.count) == counted
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from covey.drivers.live.status import ASKERS_MAX, NotRunningError, Question, StatusSocket, ask
+from covey.protocol.counters import Family
 
 LARGE = "x" * 2_000_000
 FILES_MAX = 200
@@ -235,7 +236,7 @@ def test_a_daemon_that_may_open_no_more_files_tells_how_it_is(house: House) -> N
             client.sendall(b"{}\n")
             assert house.turns() < 5
             assert json.loads(client.recv(100)) == {"answer": "well"}
-    assert house.status.count == {"no descriptor for a question: EMFILE": 3}
+    assert house.status.count == {Family.NO_DESCRIPTOR.of("EMFILE"): 3}
 
 
 def test_who_holds_the_last_descriptor_and_does_not_ask_makes_room(house: House) -> None:

@@ -7,12 +7,17 @@ Not here:  whose turn it is (transport/queue.py).
 
 from __future__ import annotations
 
+from typing import Final
+
 from covey.config import COUNT_MAX, FRAME_SLACK, GROUPS_BYTES_MAX, GROUPS_MAX, Settings, part_bytes
 from covey.protocol.transport.queue import SubmitQueue, Waiting, cost
 from covey.protocol.wire.group_names import groups_bytes
 
+from .counters import Count, Family
 from .inputs import Submit
-from .values import Count, Kind, Service
+from .values import Kind, Service
+
+QUEUE_FULL: Final = "the send queue is full"
 
 
 class Admission:
@@ -28,7 +33,7 @@ class Admission:
         """Why it is refused; empty if it is taken."""
         refused = self._problem(submit)
         if refused:
-            self._count.add(f"submission refused: {refused}")
+            self._count.add(Family.SUBMISSION_REFUSED.of(refused))
         else:
             self.put(submit)
         return refused
@@ -62,4 +67,4 @@ class Admission:
             too_large = len(submit.payload) > part_bytes(settings.bundle_bytes, names_bytes)
             return "an unreliable message must fit one bundle" if too_large else ""
         fits = self.queue.has_room(cost(len(submit.payload), names_bytes))
-        return "" if fits or submit.kind is Kind.MESSAGES else "the send queue is full"
+        return "" if fits or submit.kind is Kind.MESSAGES else QUEUE_FULL

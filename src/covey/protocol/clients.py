@@ -19,6 +19,7 @@ from covey.protocol.groups.declared import Declared
 from covey.protocol.session.session import Phase, Session
 
 from .admission import Admission
+from .counters import Counter
 from .deadlines import Deadline
 from .desk import Desk
 from .effects import Deliver, Effect, Installed, Signal, Stamped
@@ -103,7 +104,7 @@ class Clients:
     def go_on_soon(self, now_us: int) -> None:
         """The next step comes at once if this one could not do all."""
         if self._has_more():
-            self._kit.count.add("client work left for the next step")
+            self._kit.count.add(Counter.CLIENT_WORK_LEFT)
         elif not (self._blocked.has_changed or self._desk.queue.is_to_try):
             return
         self._kit.deadlines.set(Deadline.CLIENT_WORK, now_us)
@@ -215,7 +216,7 @@ class Clients:
 
     def _tell_later(self, effect: Deliver) -> None:
         if effect.bundle.service is Service.UNRELIABLE and self._telling.is_behind:
-            self._kit.count.add("unreliable dropped: this daemon is behind")
+            self._kit.count.add(Counter.UNRELIABLE_BEHIND)
         else:
             self._telling.put(effect)
 
@@ -280,7 +281,7 @@ class Clients:
     def _after_change(self, effect: Deliver) -> None:
         bundle = effect.bundle
         if bundle.kind is Kind.JOIN and self._in_part:
-            self._kit.count.add("joined in a part")
+            self._kit.count.add(Counter.JOINED_IN_PART)
         self._blocked.on_change(bundle, self._desk.now_us)
         self._look_at_blocks()
         if bundle.kind is Kind.DISCONNECT and bundle.origin == self._kit.me:

@@ -21,13 +21,14 @@ from covey.protocol.transport.queue import SubmitQueue
 from .admission import Admission
 from .boundary import OrderingEngine
 from .clients import Clients
+from .counters import Count
 from .datagrams import Datagrams
 from .deadlines import Deadline, DeadlineTable
 from .effects import Effect, Refused, Stopped
 from .inputs import ClientBytes, ClientConnected, ClientGone, Datagram, Input, PeerRefused, Submit
 from .kit import Kit
 from .portions import PORTIONS, Portions
-from .values import Count, Payload
+from .values import Payload
 
 E = TypeVar("E", bound=OrderingEngine)
 
@@ -126,9 +127,9 @@ class Daemon(Generic[E]):
             "clients": self.clients.snapshot(now_us),
             "strangers": report.strangers,
             "outsiders": datagrams.outsiders.snapshot(now_us),
-            "count": dict(sorted(self.kit.count.items())),
-            "outcomes": dict(sorted(datagrams.outcomes.items())),
-            "outcomes_unlisted": dict(sorted(datagrams.outcomes_unlisted.items())),
+            "count": _sorted(self.kit.count),
+            "outcomes": _sorted(datagrams.outcomes),
+            "outcomes_unlisted": _sorted(datagrams.outcomes_unlisted),
         }
 
     def groups_snapshot(self, wanted: str, groups_max: int, members_max: int) -> Iterator[dict[str, Any] | None]:
@@ -205,3 +206,7 @@ class Daemon(Generic[E]):
         self._stopped = True
         self.kit.deadlines.clear_all()
         return [*self.engine.last_words(), Stopped()]
+
+
+def _sorted(count: Count) -> dict[str, int]:
+    return dict(sorted(count.in_words().items()))

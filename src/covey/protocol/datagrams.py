@@ -15,13 +15,11 @@ from covey.errors import FrameError, OutsiderError
 from covey.ids import Life
 
 from .boundary import OrderingEngine
+from .counters import Count, Counter, Family
 from .effects import Effect
 from .inputs import Datagram
 from .kit import Kit
 from .outsiders import UNLISTED, Outsiders
-from .values import Count
-
-ACCEPTED = "accepted"
 
 Late = tuple[Datagram, Life, Any]
 
@@ -38,13 +36,13 @@ class Datagrams:
         self._late: list[Late] = []
 
     def take(self, one: Datagram, now_us: int) -> list[Effect]:
-        self._kit.count.dropped = ""
+        self._kit.count.dropped = None
         try:
             sender, frame = self._engine.decode(one.data)
             if sender.rank >= len(self._kit.cluster.daemons):
                 effects = self._reject(FrameError("unknown daemon", f"number {sender.rank}"), one, now_us)
             elif sender.rank == self._kit.me.rank:
-                self._kit.count.drop("frame dropped: our own, retransmitted")
+                self._kit.count.drop(Counter.FRAME_OUR_OWN)
                 effects = []
             elif self._engine.comes_last(frame):
                 self._late.append((one, sender, frame))  # Its outcome is noted when its turn has come.
@@ -62,19 +60,19 @@ class Datagrams:
 
     def on_late(self, late: Late, now_us: int) -> list[Effect]:
         one, sender, frame = late
-        self._kit.count.dropped = ""
+        self._kit.count.dropped = None
         effects = self._engine.on_frame(sender, frame, b"", now_us)
         return effects + self._note_outcome(one, now_us)
 
     def _note_outcome(self, one: Datagram, now_us: int) -> list[Effect]:
-        outcome = self._kit.count.dropped or ACCEPTED
+        outcome = self._kit.count.dropped or Counter.ACCEPTED
         if not one.unlisted:
             self.outcomes.add(outcome)
             return []
         self.outcomes_unlisted.add(outcome)
-        return self.outsiders.see(UNLISTED, one.source, now_us) if outcome is ACCEPTED else []
+        return self.outsiders.see(UNLISTED, one.source, now_us) if outcome is Counter.ACCEPTED else []
 
     def _reject(self, error: FrameError, one: Datagram, now_us: int) -> list[Effect]:
         """A peer's bad frame is data: counted, and its sender is named to the operator if it does not belong here."""
-        self._kit.count.drop(f"frame rejected: {error.reason}")
+        self._kit.count.drop(Family.FRAME_REJECTED.of(error.reason))
         return self.outsiders.see(error, one.source, now_us) if isinstance(error, OutsiderError) else []

@@ -22,6 +22,7 @@ from covey.protocol.session.slow import Remedy, SlowClients, requests
 from covey.protocol.wire.bodies import sender_prefix
 
 from .admission import Admission
+from .counters import Counter
 from .effects import ClientClosed, ClientReady, Effect, Notice
 from .inputs import Submit
 from .kit import Kit
@@ -119,7 +120,7 @@ class Desk:
     # --- the end of one
 
     def reject(self, session: Session, reason: str) -> None:
-        self.kit.count.add("client rejected")
+        self.kit.count.add(Counter.CLIENT_REJECTED)
         self._close(session, SessionRejected(reason), "")
 
     def end(self, session: Session, reason: str, why: str = "") -> None:
@@ -149,7 +150,7 @@ class Desk:
         if session.outbox:
             self.left_behind.append(session.outbox)
         if session.phase is Phase.OPEN:
-            self.kit.count.add("client gone without goodbye")
+            self.kit.count.add(Counter.CLIENT_GONE)
             self.depart(session, "")
 
     def clear_away(self, most: int) -> None:
@@ -177,7 +178,7 @@ class Desk:
         self.names.on_departure(session.name)
         if session.changes or session.next_seq > 1:
             if not self.is_working:
-                self.kit.count.add("disconnect during a change")
+                self.kit.count.add(Counter.DISCONNECT_DURING_CHANGE)
             self.change(session, Kind.DISCONNECT, (), why)
         else:
             self.free(session.number)
@@ -223,7 +224,7 @@ class Desk:
 
     def _too_slow(self, session: Session, what: str) -> None:
         size, lag_us = session.outbox.size, session.outbox.lag_us(self.now_us)
-        self.kit.count.add("client ended: too slow")
+        self.kit.count.add(Counter.CLIENT_TOO_SLOW)
         reason = f"{what}: {size} bytes wait, the oldest for {lag_us / 1_000_000:.1f} s"
         self.effects.append(Notice(f"session {session.process} ended: {reason}"))
         self.left_behind.append(session.outbox)
@@ -235,7 +236,7 @@ class Desk:
         if not self.must_end():
             return
         for session in self.slow.longest(most):
-            self.kit.count.add("client ended: the longest backlog")
+            self.kit.count.add(Counter.CLIENT_LONGEST_BACKLOG)
             self._too_slow(session, "too much waits for all sessions here, and most of it for this one")
             self.clear_away(CLEARED_AT_ONCE)
             if not self.must_end():

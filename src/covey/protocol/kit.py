@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from covey.config import Cluster, Settings
 from covey.ids import Life
 
+from .counters import Count
 from .deadlines import DeadlineTable
-from .values import Count
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from covey.protocol.session.alive import SILENCE_LEAST_MS, AwakeClock, Due, inte
 from covey.protocol.session.session import Phase, Session
 from covey.protocol.wire.words import Hello
 
+from .counters import Counter
 from .deadlines import Deadline
 from .desk import Desk
 from .notices import DaemonSpoke
@@ -59,7 +60,7 @@ class Liveness:
     def _look_at(self, session: Session, now_us: int) -> None:
         silence_us = self._awake.now_us - session.heard_us
         if session.silence_max_us and session.reading and silence_us > session.silence_max_us:
-            self._desk.kit.count.add("client ended: silent")
+            self._desk.kit.count.add(Counter.CLIENT_SILENT)
             self._desk.end_noticed(session, f"it did not answer for {silence_us / 1_000_000:.1f} s")
             return
         is_quiet = not session.outbox and now_us - session.spoken_us >= session.interval_us // 2

@@ -27,6 +27,7 @@ from covey.protocol.wire.words import (
     Sending,
 )
 
+from .counters import Counter, Family
 from .desk import Desk
 from .effects import ClientReading
 from .inputs import Submit
@@ -113,7 +114,7 @@ class Requests:
             return None
 
     def _broken(self, session: Session, problem: FrameError) -> None:
-        self._desk.kit.count.add(f"client ended: {problem.reason}")
+        self._desk.kit.count.add(Family.CLIENT_ENDED.of(problem.reason))
         self._desk.end(session, f"it sent something that is no frame of ours ({problem})")
 
     # --- one word
@@ -144,7 +145,7 @@ class Requests:
         process = f"{address}:{desk.kit.me.boot}.{session.number}"
         session.open(word, process, settings.message_bytes_max + FRAME_SLACK)
         if desk.names.take(word.name, session.number):
-            desk.kit.count.add("name came back")
+            desk.kit.count.add(Counter.NAME_CAME_BACK)
         desk.by_number[session.number] = session
         desk.groups.addresses[address] = session.number
         interval_ms, silence_ms = self._liveness.watch(session, word)
@@ -186,7 +187,7 @@ class Requests:
         desk = self._desk
         problem = sending_problem(session, word, self._destinations)
         if problem:
-            desk.kit.count.add("client ended: impossible message")
+            desk.kit.count.add(Counter.CLIENT_IMPOSSIBLE_MESSAGE)
             desk.end(session, problem)
             return True
         if not self._may_send(session, word):

@@ -154,23 +154,3 @@ class Declaration(msgspec.Struct, array_like=True, frozen=True):
     """The highest stamp seen, made or promised: the next view stamps above it."""
     commit: tuple[Life, ...]
     sites: tuple[SiteDeclaration, ...]
-
-
-class Count(dict[str, int]):
-    """Counters by name: what was dropped and why, what the protocol had to do.
-
-    >>> count = Count(); count.add("token lost"); count.add("token lost"); count
-    {'token lost': 2}
-    """
-
-    dropped = ""
-    """Why the frame at hand was dropped, whole or in part; empty if it was not. The first reason stands."""
-
-    def add(self, name: str, amount: int = 1) -> None:
-        if amount:
-            self[name] = self.get(name, 0) + amount
-
-    def drop(self, name: str) -> None:
-        """Something of the frame at hand is not taken."""
-        self.add(name)
-        self.dropped = self.dropped or name

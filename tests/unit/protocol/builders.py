@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from covey.config import Cluster, Settings, digest, one_site
 from covey.ids import Ballot, Instant, Life
+from covey.protocol.counters import Count
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import LinkSend, Send
 from covey.protocol.evs.clock import StampClock
@@ -17,7 +18,7 @@ from covey.protocol.evs.frames import Alive, Frame, Heard
 from covey.protocol.evs.kit import EvsKit
 from covey.protocol.evs.membership.machine import Machine
 from covey.protocol.evs.states import STATES, State
-from covey.protocol.values import Announcement, Bundle, Count, Payload, Service, SiteDeclaration
+from covey.protocol.values import Announcement, Bundle, Payload, Service, SiteDeclaration
 
 A, B, C, D = (Life(rank, 1) for rank in range(4))
 VIEW = Ballot(7, 0, 1)

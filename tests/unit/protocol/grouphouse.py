@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from covey.ids import Ballot, Life
+from covey.protocol.counters import Count
 from covey.protocol.effects import Deliver, Installed
 from covey.protocol.evs.states import Reason
 from covey.protocol.groups.layer import Groups, Out
 from covey.protocol.groups.step import Step
 from covey.protocol.notices import GroupSignalled, LeftGroup, Views, WholeView
-from covey.protocol.values import Bundle, Count, Kind, Place, Service, Stay
+from covey.protocol.values import Bundle, Kind, Place, Service, Stay
 from covey.protocol.wire.bodies import sender_prefix
 from covey.protocol.wire.words import GroupChanges, GroupView
 from tests.unit.protocol.builders import A

@@ -10,6 +10,7 @@ from enum import Enum
 
 from covey.config import Settings, one_site
 from covey.ids import Life
+from covey.protocol.counters import Count
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Send
 from covey.protocol.evs.codec import Codec
@@ -17,7 +18,6 @@ from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.frames import Chunk, Data, Frame, Hurry, Parked, Token
 from covey.protocol.evs.growth import Growth
 from covey.protocol.evs.links.ring import Ring, Visit
-from covey.protocol.values import Count
 from tests.unit.protocol.builders import VIEW
 
 SMALL = Settings(

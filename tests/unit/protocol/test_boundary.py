@@ -8,6 +8,7 @@ import pytest
 
 from covey.config import Settings, one_site
 from covey.ids import Life
+from covey.protocol.counters import Family
 from covey.protocol.daemon import Daemon
 from covey.protocol.effects import Effect, Refused, Stopped
 from covey.protocol.inputs import ClientGone, Datagram, Input, Stop, Submit
@@ -96,5 +97,6 @@ def test_a_daemon_stops_and_says_so(house: House) -> None:
 
 def test_datagrams_have_outcomes_and_submissions_answers(house: House) -> None:
     house.give(0, Datagram(b"noise"), Submit(1, 1, Service.AGREED, bytes(20_000_000)))
-    assert house.daemons[0].snapshot(house.now)["outcomes"] == {"frame rejected: not a covey datagram": 1}
+    rejected = Family.FRAME_REJECTED.of("not a covey datagram")
+    assert house.daemons[0].snapshot(house.now)["outcomes"] == {rejected.value: 1}
     assert [effect.reason for effect in house.effects[0] if isinstance(effect, Refused)] == ["the message is too large"]

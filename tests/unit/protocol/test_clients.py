@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from covey.config import Settings
+from covey.protocol.counters import Counter
 from covey.protocol.effects import ClientReading, Notice
 from covey.protocol.inputs import ClientGone, Stop
 from covey.protocol.values import Service
@@ -326,7 +327,7 @@ def blocking(destination: str = "room") -> tuple[TinyNetwork, Peer]:
 @pytest.mark.parametrize("destination", ["room", "slow@a"])
 def test_a_receiver_that_blocks_makes_senders_wait_and_loses_nothing(destination: str) -> None:
     house, slow = blocking(destination)
-    assert house.daemons[0].kit.count["receiver made senders wait"] == 1
+    assert house.daemons[0].kit.count[Counter.RECEIVER_BLOCKS] == 1
     received = 0
     for _ in range(100):
         received += sum(isinstance(word, Arrived) for word in slow.pull(3_000))

@@ -8,6 +8,7 @@ import pytest
 
 from covey.config import Cluster, Settings, one_daemon_sites, one_site
 from covey.ids import Instant, Life
+from covey.protocol.counters import Counter, Family
 from covey.protocol.daemon import Daemon
 from covey.protocol.effects import Deliver, Effect, Notice, Refused, Stamped, Stopped
 from covey.protocol.evs.codec import Codec
@@ -69,7 +70,7 @@ def test_every_refusal_is_counted() -> None:
     daemon = make_daemon(one_site(1), 0, Settings(message_bytes_max=10))
     for _ in range(3):
         submit(daemon, bytes(11))
-    assert daemon.kit.count == {"submission refused: the message is too large": 3}
+    assert daemon.kit.count == {Family.SUBMISSION_REFUSED.of("the message is too large"): 3}
 
 
 @pytest.mark.parametrize(
@@ -309,8 +310,8 @@ def test_bad_datagrams_are_counted_by_their_reason() -> None:
     other = Codec("elsewhere", 1, B)
     daemon.step(instant(START_US), [Datagram(b"noise"), Datagram(b""), Datagram(other.encode(Hurry(VIEW)))])
     assert daemon.kit.count == {
-        "frame rejected: not a covey datagram": 2,
-        "frame rejected: another cluster": 1,
+        Family.FRAME_REJECTED.of("not a covey datagram"): 2,
+        Family.FRAME_REJECTED.of("another cluster"): 1,
     }
 
 
@@ -333,7 +334,7 @@ def test_who_speaks_as_one_of_ours_from_elsewhere_is_named() -> None:
     effects = daemon.step(instant(START_US), [Datagram(data, ("192.0.2.7", 99), unlisted=True)])
     (notice,) = [effect.text for effect in effects if isinstance(effect, Notice)]
     assert "192.0.2.7:99" in notice
-    assert daemon.datagrams.outcomes_unlisted == {"accepted": 1}
+    assert daemon.datagrams.outcomes_unlisted == {Counter.ACCEPTED: 1}
 
 
 def test_every_datagram_has_one_outcome() -> None:
@@ -347,27 +348,27 @@ def test_every_datagram_has_one_outcome() -> None:
     network.give(0, *(Datagram(codec.encode(frame)) for frame in frames), Datagram(b"?"))
     new = {what: number - before.get(what, 0) for what, number in daemon.datagrams.outcomes.items()}
     assert {what: number for what, number in new.items() if number} == {
-        "accepted": 1,
-        "bundle dropped: malformed": 1,
-        "token dropped: duplicate": 1,
-        "frame dropped: of another view": 1,
-        "frame rejected: not a covey datagram": 1,
+        Counter.ACCEPTED: 1,
+        Counter.BUNDLE_MALFORMED: 1,
+        Counter.TOKEN_DUPLICATE: 1,
+        Counter.FRAME_OF_ANOTHER_VIEW: 1,
+        Family.FRAME_REJECTED.of("not a covey datagram"): 1,
     }
-    assert daemon.kit.count["bundle dropped: malformed"] == 2
+    assert daemon.kit.count[Counter.BUNDLE_MALFORMED] == 2
 
 
 def test_a_daemon_that_is_not_configured_is_rejected() -> None:
     cluster = one_site(2)
     daemon = make_daemon(cluster, 0)
     daemon.step(instant(START_US), [Datagram(codec_of(Life(2, 1), cluster).encode(Hurry(VIEW)))])
-    assert daemon.kit.count == {"frame rejected: unknown daemon": 1}
+    assert daemon.kit.count == {Family.FRAME_REJECTED.of("unknown daemon"): 1}
 
 
 def test_our_own_frame_that_comes_back_is_dropped() -> None:
     cluster = one_site(2)
     daemon = make_daemon(cluster, 0)
     daemon.step(instant(START_US), [Datagram(daemon.engine.kit.codec.encode(Hurry(VIEW)))])
-    assert daemon.kit.count == {"frame dropped: our own, retransmitted": 1}
+    assert daemon.kit.count == {Counter.FRAME_OUR_OWN: 1}
 
 
 # --- purity

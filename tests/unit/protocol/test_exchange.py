@@ -6,6 +6,7 @@ import pytest
 
 from covey.config import Settings, one_daemon_sites, one_site
 from covey.ids import INFINITE, Ballot, Life
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Effect, Send
 from covey.protocol.evs.frames import Announce, Data, Done, Frame, NewMemb, Resend, StateTrans, Want
 from covey.protocol.evs.states import State
@@ -326,7 +327,7 @@ def test_a_resent_bundle_of_nobody_is_dropped_and_counted() -> None:
     attempt = Attempt()
     attempt.give(attempt.declares(held(0), held(1, gap_free=1), held(2)))
     attempt.give(Resend(attempt.ballot, (bundle(1, site=1, origin=Life(1_000, 5)),)))
-    assert attempt.daemon.kit.count["bundle dropped: impossible"] == 1
+    assert attempt.daemon.kit.count[Counter.BUNDLE_IMPOSSIBLE] == 1
     attempt.give(Resend(attempt.ballot, (bundle(1, site=1, origin=B),)))
     attempt.give(Done(attempt.ballot, reply=False))
     assert len(attempt.network.views(0)) == 2

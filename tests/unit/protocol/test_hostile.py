@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from covey.config import Cluster, one_daemon_sites, one_site
 from covey.ids import INFINITE, Ballot, Life
+from covey.protocol.counters import Family
 from covey.protocol.evs.frames import (
     Alive,
     Announce,
@@ -188,7 +189,7 @@ def test_a_life_that_could_not_be_sent_on_is_no_sender() -> None:
     head = codec_of(Life(2, 2**62), network.cluster).encode(working(network.daemons[0].engine.machine.view))
     before = dict(network.daemons[0].engine.machine.hearing.peers)
     network.give(0, Datagram(head))
-    assert network.daemons[0].kit.count["frame rejected: malformed frame"] == 1
+    assert network.daemons[0].kit.count[Family.FRAME_REJECTED.of("malformed frame")] == 1
     assert network.daemons[0].engine.machine.hearing.peers == before
 
 

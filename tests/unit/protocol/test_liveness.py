@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from covey.config import Settings
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Notice
 from covey.protocol.inputs import ClientBytes, ClientConnected
 from covey.protocol.wire.session import encode_word
@@ -171,4 +172,4 @@ def test_many_programs_that_die_at_once_are_all_given_up() -> None:
         house.give(0, ClientConnected(connection), ClientBytes(connection, encode_word(hello)))
     house.run(3 * SECOND_US)
     assert house.daemons[0].clients.snapshot(house.now)["session_count"] == 0
-    assert house.daemons[0].kit.count["client ended: silent"] == 39
+    assert house.daemons[0].kit.count[Counter.CLIENT_SILENT] == 39

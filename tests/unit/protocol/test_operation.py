@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from covey.config import Cluster, Settings, one_daemon_sites, one_site
 from covey.errors import ConfigError
 from covey.ids import Life
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Effect, LinkSend, Notice, Send, Stamped
 from covey.protocol.evs.frames import Announce, Chunk, Data, Frame, Parked, Token, Unreliable
 from covey.protocol.inputs import Datagram, Submit
@@ -300,5 +301,5 @@ def test_a_closed_window_is_counted_and_opens_again(cluster: Cluster) -> None:
         network.submit(0, seq, b"x", Service.AGREED)
     assert len(network.daemons[0].engine.operation.queue) > 20
     network.run(SECOND_US)
-    assert network.daemons[0].kit.count["window closed"] > 0
+    assert network.daemons[0].kit.count[Counter.WINDOW_CLOSED] > 0
     assert [len(network.payloads(rank)) for rank in network.daemons] == [30, 30, 30]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from covey.ids import INFINITE, Life
+from covey.protocol.counters import Count, Counter
 from covey.protocol.evs.ordering.order import Order
 from covey.protocol.evs.ordering.recovery import Plan
-from covey.protocol.values import START, Announcement, Bundle, Count, Delivery, Position, Service
+from covey.protocol.values import START, Announcement, Bundle, Delivery, Position, Service
 from tests.unit.protocol.builders import VIEW, A, B, C, bundle, fragments_of
 
 EARLY = [Service.RELIABLE, Service.FIFO]
@@ -285,7 +286,7 @@ def test_safe_messages_after_the_signal_are_counted() -> None:
     order.add(bundle(1, service=Service.SAFE))
     order.freeze()
     order.finish(make_plan())
-    assert count["safe after signal"] == 1
+    assert count[Counter.SAFE_AFTER_SIGNAL] == 1
 
 
 def test_frontiers_raised_by_an_attempt_are_declared_in_the_next() -> None:

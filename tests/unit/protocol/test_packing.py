@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from covey.errors import FrameError
+from covey.protocol.counters import Count
 from covey.protocol.evs.codec import CHUNK_OVERHEAD
 from covey.protocol.evs.frames import Chunk
 from covey.protocol.evs.packing import Packer, Reassembly
-from covey.protocol.values import Count
 from covey.protocol.wire.bundles import encode_bundle
 from tests.unit.protocol.builders import bundle
 

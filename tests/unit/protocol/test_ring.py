@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from covey.config import Settings
+from covey.protocol.counters import Counter
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.frames import Data, Frame, Hurry, Parked, Token
 from tests.unit.protocol.ringhouse import SMALL, Member, RingHouse
@@ -97,7 +98,7 @@ def test_a_lost_packet_is_asked_for_and_sent_again() -> None:
     house.submit(0, 3)
     house.run()
     assert sorted(house.members[2].numbers) == [1, 2, 3]
-    assert sum(member.count.get("packet retransmitted", 0) for member in house.members) == 1
+    assert sum(member.count.get(Counter.PACKET_RETRANSMITTED, 0) for member in house.members) == 1
 
 
 def test_a_packet_is_handed_up_once() -> None:
@@ -145,7 +146,7 @@ def test_a_token_that_nobody_can_have_passed_is_dropped_and_counted(wrong: dict[
     assert member.ring.number == 2
     token = member.ring.first_token((0,), 1)
     assert not member.ring.accept(replace(token, **({"number": 4} | wrong)), 0, member.deadlines)
-    assert member.count["token dropped: impossible"] == 1
+    assert member.count[Counter.TOKEN_IMPOSSIBLE] == 1
     assert member.ring.accept(replace(token, number=4), 0, member.deadlines)
 
 
@@ -153,7 +154,7 @@ def test_a_token_that_was_lost_is_repeated_by_its_last_sender() -> None:
     house = losing(Token, to=2, times=3)
     house.submit(0, 2)
     house.run()
-    assert house.members[1].count["token resent"] == 3
+    assert house.members[1].count[Counter.TOKEN_RESENT] == 3
     assert sorted(house.members[2].numbers) == [1, 2]
 
 

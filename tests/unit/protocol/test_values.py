@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covey.protocol.values import START, Count, Position, Service, SessionKey
+from covey.protocol.values import START, Position, Service, SessionKey
 from tests.unit.protocol.builders import A, B, bundle
 
 
@@ -27,13 +27,3 @@ def test_a_session_of_another_daemon_is_another_session() -> None:
 def test_the_last_fragment_is_known() -> None:
     assert bundle(1).is_last_fragment
     assert [bundle(1, fragment=at, fragments=3).is_last_fragment for at in range(3)] == [False, False, True]
-
-
-def test_a_count_names_only_what_happened() -> None:
-    count = Count()
-    count.add("seen", 0)
-    count.add("seen", 2)
-    count.add("lost")
-    assert count == {"seen": 2, "lost": 1}
-    count.add("never", 0)
-    assert "never" not in count

@@ -26,6 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from covey.protocol.counters import Family
 from covey.protocol.daemon import Daemon
 from covey.protocol.effects import ClientClosed, ClientReading, ClientReady, Effect
 from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Identity, Input
@@ -224,7 +225,8 @@ class ClientStreams:
                 return
             except OSError as error:
                 # Out of descriptors, most likely. Who wants in waits, and we do not look again and again.
-                self._core.kit.count.add(f"connection not accepted: {errno.errorcode.get(error.errno or 0, 'error')}")
+                name = errno.errorcode.get(error.errno or 0, "error")
+                self._core.kit.count.add(Family.CONNECTION_NOT_ACCEPTED.of(name))
                 self._epoll.unregister(listener.fileno())
                 self._deaf[listener.fileno()] = time.monotonic() + DEAF_S
                 return

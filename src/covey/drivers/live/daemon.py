@@ -247,7 +247,9 @@ class DaemonProcess:
         link, members = snapshot["link"], len(snapshot["members"])
         if "token" in link:
             link["rotations_per_s"] = self._measures.rotations_per_s(snapshot["view"], link["token"], members, now_us)
-        snapshot["count"] |= endpoint.count | (self._status.count if self._status is not None else {})
+        snapshot["count"] |= endpoint.count.in_words()
+        if self._status is not None:
+            snapshot["count"] |= self._status.count.in_words()
         snapshot |= self._daemon.turns.snapshot(now_us)
         snapshot["sending_problem"] = self._sending.problem or None
         snapshot["process"] = self.process

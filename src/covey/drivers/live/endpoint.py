@@ -25,9 +25,9 @@ from typing import Final
 import msgspec
 
 from covey.config import Address, Cluster, multicast_address
+from covey.protocol.counters import Count, Counter, Family
 from covey.protocol.effects import Send
 from covey.protocol.inputs import Datagram
-from covey.protocol.values import Count
 
 from .sockets import IP_RECVERR, address_of, bound, check_cluster, joined
 from .trains import cut, to_be_cut, trains
@@ -181,7 +181,7 @@ class Endpoint:
             last = self._try_again(error, self._socket.sendmsg, datagrams, to_be_cut(size), 0, address)
             if last is not None and last.errno in _TRAIN_REFUSED:
                 self._train_refused[address] = size
-                self.count.add(f"datagrams sent one by one from now on: {_name(last)}")
+                self.count.add(Family.SENT_ONE_BY_ONE.of(_name(last)))
                 return False
             if last is not None:
                 self._lost(datagrams, address, last)
@@ -210,7 +210,7 @@ class Endpoint:
         now = time.monotonic()
         if self._wait_until is None:
             self._wait_until = now + SEND_WAIT_MS / 1_000
-            self.count.add("waited for room to send")
+            self.count.add(Counter.WAITED_FOR_ROOM)
         left_ms = math.ceil((self._wait_until - now) * 1_000)
         if left_ms <= 0:
             return False
@@ -224,7 +224,7 @@ class Endpoint:
         name = _name(error)
         self.lost[name] = self.lost.get(name, 0) + len(datagrams)
         self.lost_to = address
-        self.count.add(f"datagram not sent: {name}", len(datagrams))
+        self.count.add(Family.DATAGRAM_NOT_SENT.of(name), len(datagrams))
 
     # --- errors of datagrams sent earlier
 
@@ -241,7 +241,7 @@ class Endpoint:
                 return
             rank = self._ranks.get(address)
             if rank is not None and any(_says_refused(*entry) for entry in ancillary):
-                self.count.add("port refused")
+                self.count.add(Counter.PORT_REFUSED)
                 if rank not in self._refused:
                     self._refused.append(rank)
 

@@ -30,7 +30,7 @@ import msgspec
 from covey.client.address import socket_directory
 from covey.config import Cluster
 from covey.errors import ConfigError, CoveyError
-from covey.protocol.values import Count
+from covey.protocol.counters import Count, Family
 
 ANSWER_BYTES_MAX: Final = 4 * 1024 * 1024
 QUESTION_BYTES_MAX: Final = 4_096
@@ -145,7 +145,7 @@ class StatusSocket:
         except BlockingIOError:
             return None
         except OSError as error:
-            self.count.add(f"no descriptor for a question: {errno.errorcode.get(error.errno or 0, 'error')}")
+            self.count.add(Family.NO_DESCRIPTOR.of(errno.errorcode.get(error.errno or 0, "error")))
             return self._accepted_with_the_last()
         self._listen()
         return connection

@@ -9,7 +9,7 @@ from random import Random
 import msgspec
 
 from covey.config import DATAGRAM_BYTES_MAX
-from covey.protocol.values import Count
+from covey.protocol.counters import Count, Counter
 
 NEAR_THE_LIMIT = 60_000
 """Bytes of a datagram that is nearly as large as there are any."""
@@ -70,7 +70,7 @@ class Network:
     def _exceeds(self, size: int) -> bool:
         """No network carries a datagram above the limit: who sends it learns nothing that a loss would not tell."""
         too_large = size > DATAGRAM_BYTES_MAX
-        self.count.add("datagram too large" if too_large else "datagram near the limit")
+        self.count.add(Counter.DATAGRAM_TOO_LARGE if too_large else Counter.DATAGRAM_NEAR_THE_LIMIT)
         return too_large
 
     def cut(self, source: int, to: int) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from covey.guarantees.checkers import Verdict, check
-from covey.protocol.values import Count
+from covey.protocol.counters import Count
 from covey.trace.daemon import Sink
 from covey.trace.reading import read_whole
 from covey.trace.record import Row

@@ -229,7 +229,7 @@ class Story:
 
     def do_count(self, *words: str) -> None:
         name = " ".join(words).replace("-", " ")
-        counts = [node.core.kit.count.get(name, 0) for node in self.world.nodes.values()]
+        counts = [node.core.kit.count.in_words().get(name, 0) for node in self.world.nodes.values()]
         self._said.append(f"{name}: {sum(counts)}")
 
     def do_check(self) -> None:

@@ -13,6 +13,7 @@ from random import Random
 
 from covey.config import Cluster, Settings
 from covey.ids import Life
+from covey.protocol.counters import Count
 from covey.protocol.deadlines import Deadline
 from covey.protocol.effects import (
     ClientReading,
@@ -30,7 +31,6 @@ from covey.protocol.evs.codec import frame_name
 from covey.protocol.evs.states import State
 from covey.protocol.inputs import Datagram, Input, PeerRefused
 from covey.protocol.portions import PORTIONS
-from covey.protocol.values import Count
 from covey.trace.daemon import DaemonRecorder, Sink
 
 from .network import Network, NetworkOptions

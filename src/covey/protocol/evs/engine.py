@@ -14,6 +14,7 @@ from enum import Enum
 
 from covey.ids import Ballot, Instant, Life
 from covey.protocol.boundary import EngineReport, Header
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Effect, Installed, Signal
 from covey.protocol.evs.membership.machine import Machine
 from covey.protocol.groups.declared import Declared
@@ -118,7 +119,7 @@ class EvsEngine:
 
     def send_unreliable(self, submit: Submit) -> list[Effect]:
         if not self.machine.active:
-            self.kit.count.add("unreliable dropped: no view")
+            self.kit.count.add(Counter.UNRELIABLE_NO_VIEW)
             return []
         s = submit
         bundle = self.operation.unreliable.make(s.session, s.session_seq, s.count, s.groups, s.payload, s.kind, s.flags)
@@ -199,24 +200,24 @@ class EvsEngine:
         if isinstance(frame, Done) and frame.attempt == installed and sender in self.machine.members:
             return [] if frame.reply else [self.kit.send((sender.rank,), Done(frame.attempt, reply=True))]
         older = frame.attempt < self.machine.promised
-        self.kit.count.drop("older attempt dropped" if older else "attempt frame dropped: not ours")
+        self.kit.count.drop(Counter.ATTEMPT_OLDER if older else Counter.ATTEMPT_NOT_OURS)
         return []
 
     def _on_view_frame(self, sender: Life, frame: ViewFrame, data: bytes, now_us: int) -> list[Effect]:
         effects = self._on_news_of(frame.view, sender, now_us)
         if frame.view != self.machine.view or sender not in self.machine.members:
-            self.kit.count.drop("frame dropped: of another view")
+            self.kit.count.drop(Counter.FRAME_OF_ANOTHER_VIEW)
             return effects
         if isinstance(frame, Data):
             if self.operation.order.frozen:
-                self.kit.count.drop("frame dropped: the view is frozen")
+                self.kit.count.drop(Counter.FRAME_VIEW_FROZEN)
                 return effects
             effects += self.operation.on_data(sender, frame, data, now_us)
             if self.machine.active:
                 self.operation.want_announcement(now_us)
             return effects
         if not self.machine.active:
-            self.kit.count.drop("frame dropped: the view is lost")
+            self.kit.count.drop(Counter.FRAME_VIEW_LOST)
             return effects
         return effects + self._on_working_view_frame(sender, frame, now_us)
 
@@ -253,7 +254,7 @@ class EvsEngine:
         if deadline is EvsDeadline.EXCHANGE:
             return self._repeat_exchange(now_us)
         if deadline is EvsDeadline.TOKEN_LOST:
-            self.kit.count.add("token lost")
+            self.kit.count.add(Counter.TOKEN_LOST)
             return machine.lost(Reason.TOKEN_LOST, "", now_us)
         return list[Outcome](self.operation.on_deadline(deadline, now_us))
 

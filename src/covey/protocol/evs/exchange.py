@@ -14,6 +14,7 @@ from collections.abc import Iterable
 import msgspec
 
 from covey.ids import Life
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Send
 from covey.protocol.evs.ordering.recovery import Holdings, Plan, make_plan, missing
 from covey.protocol.groups.declared import Frozen
@@ -84,7 +85,7 @@ class Exchange:
         if sender in self._declared:
             return []
         if not self._is_possible(frame.declaration) or self.kit.clock.is_of_another_age(frame.declaration.high, now_us):
-            self.kit.count.drop("declaration dropped: impossible")
+            self.kit.count.drop(Counter.DECLARATION_IMPOSSIBLE)
             return []
         if frame.declaration.view != self._old.view:
             collected = self._tables.of(sender, frame.groups_version, frame.group_parts)
@@ -150,12 +151,12 @@ class Exchange:
     def _take(self, bundle: Bundle) -> None:
         held_by = self._missing.pop((bundle.site, bundle.number), None)
         if held_by is None or not self._old.order.recover(bundle):
-            self.kit.count.drop("resend dropped: not wanted")
+            self.kit.count.drop(Counter.RESEND_NOT_WANTED)
             return
         assert self.plan is not None
         assert bundle.number in self.plan.unions[bundle.site], "C1"
         if len(held_by) == 1 and bundle.origin not in self.plan.movers:
-            self.kit.count.add("recovered from single holder")
+            self.kit.count.add(Counter.RECOVERED_FROM_SINGLE_HOLDER)
 
     def on_want_groups(self, sender: Life, frame: WantGroups) -> list[Outcome]:
         wanted = [number for number in frame.parts if number < self._mine.count][:PARTS_BATCH_MAX]
@@ -167,7 +168,7 @@ class Exchange:
     def on_group_part(self, sender: Life, frame: GroupPart) -> list[Outcome]:
         collected = self._collected.get(sender)
         if collected is None or not collected.add(frame.part, frame.data, frame.ends_page):
-            self.kit.count.drop("group part dropped: not wanted")
+            self.kit.count.drop(Counter.GROUP_PART_NOT_WANTED)
             return []
         self._received = True
         return self._look() if collected.is_answered() else []
@@ -208,13 +209,13 @@ class Exchange:
         asking: list[Outcome] = []
         for life, collected in sorted(self._collected.items(), key=lambda one: one[0]):
             if parts := collected.ask(self._batch_parts):
-                self.kit.count.add("group parts asked")
+                self.kit.count.add(Counter.GROUP_PARTS_ASKED)
                 asking.append(self.kit.send((life.rank,), WantGroups(self.attempt.ballot, parts)))
         return asking
 
     def _understands_groups(self) -> bool:
         if any(collected.problem is not None for collected in self._collected.values()):
-            self.kit.count.drop("declaration dropped: impossible groups")
+            self.kit.count.drop(Counter.DECLARATION_IMPOSSIBLE_GROUPS)
             return False
         return all(collected.is_complete for collected in self._collected.values())
 

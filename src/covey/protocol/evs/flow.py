@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from covey.ids import Ballot, Life
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Deliver, Effect, Stamped
 from covey.protocol.evs.ordering.order import Order
 from covey.protocol.transport.queue import SubmitQueue
@@ -45,7 +46,7 @@ class Flow:
         """Whether something waits that can take its place in the order now."""
         service = self.queue.next_service()
         if self.behind and service is not None:
-            self.kit.count.add("sending waits: clients are behind")
+            self.kit.count.add(Counter.SENDING_WAITS)
             return False
         return service is not None and (service < Service.CAUSAL or self.order.past_is_complete())
 

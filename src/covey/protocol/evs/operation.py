@@ -10,6 +10,7 @@ from enum import Enum
 from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings, part_bytes
 from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Life
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Deliver, Effect, Notice, Stamped
 from covey.protocol.evs.links.link import IdealLink, Link
 from covey.protocol.evs.links.ring import Ring
@@ -57,7 +58,7 @@ class Operation:
         smallest = part_bytes(kit.settings.bundle_bytes, GROUPS_BYTES_MAX)
         self._fragments_max = 1 + (kit.settings.message_bytes_max + FRAME_SLACK) // smallest
         if queue.start_view():
-            kit.count.add("message begun again")
+            kit.count.add(Counter.MESSAGE_BEGUN_AGAIN)
 
     def _make_stamper(self, high: int, patience: Growth) -> Stamper:
         """By the token where the site has several daemons, otherwise alone."""
@@ -114,7 +115,7 @@ class Operation:
             try:
                 bundle = self._reassembly.add(chunk)
             except FrameError:
-                self.kit.count.drop("bundle dropped: malformed")
+                self.kit.count.drop(Counter.BUNDLE_MALFORMED)
                 continue
             if bundle is None or not self.is_possible(bundle) or not self._is_new(bundle, now_us):
                 continue
@@ -131,7 +132,7 @@ class Operation:
         if not self._announcer.others or frame.site not in self.order.logs:
             return self._misdirected()
         if self.kit.clock.is_of_another_age(frame.last, now_us):
-            self.kit.count.drop("announcement dropped: impossible")
+            self.kit.count.drop(Counter.ANNOUNCEMENT_IMPOSSIBLE)
             return []
         effects = self._see_stamp(frame.last - 1, self._daemon_of(frame.site), now_us)
         self._announcer.on_announce(frame, now_us)
@@ -153,11 +154,11 @@ class Operation:
     def on_unreliable(self, sender: Life, frame: Unreliable) -> list[Effect]:
         bundle = frame.bundle
         if bundle.origin != sender or bundle.service is not Service.UNRELIABLE or bundle.number or not bundle.place:
-            self.kit.count.drop("bundle dropped: impossible")
+            self.kit.count.drop(Counter.BUNDLE_IMPOSSIBLE)
             return []
         if not self.unreliable.is_new(frame.bundle):
             known = self.unreliable.knows(bundle.key)
-            self.kit.count.drop(f"unreliable dropped: {'duplicate' if known else 'too many sessions in this view'}")
+            self.kit.count.drop(Counter.UNRELIABLE_DUPLICATE if known else Counter.UNRELIABLE_TOO_MANY_SESSIONS)
             return []
         return [Deliver(self.view, frame.bundle, (frame.bundle.payload,))]
 
@@ -173,7 +174,7 @@ class Operation:
             and bundle.fragments <= self._fragments_max
         ):
             return True
-        self.kit.count.drop("bundle dropped: impossible")
+        self.kit.count.drop(Counter.BUNDLE_IMPOSSIBLE)
         return False
 
     def _is_new(self, bundle: Bundle, now_us: int) -> bool:
@@ -184,7 +185,7 @@ class Operation:
             and bundle.number <= self.order.logs[bundle.site].gap_free + self.ahead_max
         ):
             return True
-        self.kit.count.drop("bundle dropped: impossible")
+        self.kit.count.drop(Counter.BUNDLE_IMPOSSIBLE)
         return False
 
     def _daemon_of(self, site: int) -> int:
@@ -198,11 +199,11 @@ class Operation:
         if not far or rank in self._far_ahead:
             return []
         self._far_ahead.add(rank)
-        self.kit.count.add("stamp far ahead")
+        self.kit.count.add(Counter.STAMP_FAR_AHEAD)
         return [Notice(f"the clock of {self.kit.name(rank)} is far ahead of ours: set it right, it delays everyone")]
 
     def _misdirected(self) -> list[Effect]:
-        self.kit.count.drop("frame dropped: not for this kind of view")
+        self.kit.count.drop(Counter.FRAME_MISDIRECTED)
         return []
 
     def snapshot(self) -> dict[str, object]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from covey.protocol.values import Bundle, Count, Payload
+from covey.protocol.counters import Count, Counter
+from covey.protocol.values import Bundle, Payload
 from covey.protocol.wire.bundles import read_bundle
 
 from .codec import CHUNK_OVERHEAD
@@ -60,7 +61,7 @@ class Reassembly:
         if chunk.pieces == 1:
             return read_bundle(_joined(chunk))
         if self._pieces >= self._pieces_max:
-            self._count.drop("piece dropped: too many incomplete bundles")
+            self._count.drop(Counter.PIECE_TOO_MANY)
             return None
         parts = self._parts.setdefault((chunk.site, chunk.number), {})
         self._pieces += chunk.piece not in parts

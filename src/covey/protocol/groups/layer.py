@@ -16,9 +16,10 @@ from typing import Final, NamedTuple
 from covey.errors import FrameError
 from covey.ids import Life
 from covey.names import is_private
+from covey.protocol.counters import Count
 from covey.protocol.effects import Deliver
 from covey.protocol.notices import Change, GroupNotice, LeftGroup, Listed, OwnDiscarded, Roll, Run, Views, WholeView
-from covey.protocol.values import Bundle, Count, Kind, Place
+from covey.protocol.values import Bundle, Kind, Place
 from covey.protocol.wire.bodies import SELF_DISCARD, read_sender, sender_prefix
 
 from .roster import Member, Roster

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Deliver, Installed
 from covey.protocol.notices import NET, Change, GroupSignalled, LeftGroup, Run, Views, WholeView
 from covey.protocol.values import Bundle, Kind, Service
@@ -110,7 +111,7 @@ class Step:
         local = {group: self._present.get(group, self._roster.local(group)) for group in bundle.groups}
         sessions = gathered(bundle, local, self._addresses)
         if sessions and len(bundle.groups) > 1 and self._installed.joined:
-            self._count.add("several groups across a merge")
+            self._count.add(Counter.SEVERAL_GROUPS_ACROSS_MERGE)
         yield from told(effect, self._me, sessions)
 
     def _leave(self, effect: Deliver, group: str) -> Iterator[Out]:
@@ -138,7 +139,7 @@ class Step:
         for group, before in sorted(self._before.items()):
             now = self._roster.members(group)
             if any(key not in now for key in before) and any(life in strangers for life, _ in now):
-                self._count.add("group merged after it shrank")
+                self._count.add(Counter.GROUP_MERGED_AFTER_SHRINKING)
             if self._roster.local(group):
                 yield from self._network_view(group, before, now)
             yield None

@@ -20,6 +20,7 @@ from heapq import nlargest
 from itertools import islice
 from typing import Final
 
+from covey.protocol.counters import Counter
 from covey.protocol.deadlines import Deadline
 from covey.protocol.kit import Kit
 
@@ -89,7 +90,7 @@ class SlowClients:
         if session.policy == "block" and session.blocking_us is None:
             session.blocking_us = now_us
             self._blocking[session.connection] = session
-            self._kit.count.add("receiver made senders wait")
+            self._kit.count.add(Counter.RECEIVER_BLOCKS)
             self.look_soon(now_us)
             return Remedy.BLOCK
         return None

@@ -19,13 +19,13 @@ import msgspec
 
 from covey.config import Settings
 from covey.ids import INFINITE, Ballot
+from covey.protocol.counters import Count, Counter
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Send
 from covey.protocol.evs.codec import Codec
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.frames import Chunk, Data, Floor, Hurry, Parked, Token
 from covey.protocol.evs.growth import Growth
-from covey.protocol.values import Count
 
 from .floors import NOBODY, TwoVisits, visit
 
@@ -88,10 +88,10 @@ class Ring:
     def on_data(self, frame: Data, datagram: bytes, deadlines: DeadlineTable) -> tuple[Chunk, ...]:
         """The chunks of a packet not seen before. One sent under a later token shows that ours has arrived."""
         if frame.packet_seq > self.have_to + 2 * self._settings.ring_packets_unstable:
-            self._count.drop("packet dropped: beyond the window")
+            self._count.drop(Counter.PACKET_BEYOND_WINDOW)
             return ()
         if frame.packet_seq <= self.have_to or frame.packet_seq in self._store:
-            self._count.drop("packet dropped: duplicate")
+            self._count.drop(Counter.PACKET_DUPLICATE)
             return ()
         if frame.turn >= self.number and self.holding is None:
             deadlines.clear(EvsDeadline.TOKEN_RESEND)
@@ -113,10 +113,10 @@ class Ring:
     def accept(self, token: Token, now_us: int, deadlines: DeadlineTable) -> bool:
         """Whether this token is ours to handle: neither a repetition nor one we hold."""
         if token.number <= self.number:
-            self._count.drop("token dropped: duplicate")
+            self._count.drop(Counter.TOKEN_DUPLICATE)
             return False
         if not self._is_possible(token):
-            self._count.drop("token dropped: impossible")
+            self._count.drop(Counter.TOKEN_IMPOSSIBLE)
             return False
         if self._passed_us:
             self._rotation_us += (now_us - self._passed_us - self._rotation_us) // 4
@@ -174,7 +174,7 @@ class Ring:
     def _answer(self, token: Token) -> tuple[list[Send], tuple[int, ...]]:
         """Retransmit what is asked for and held here."""
         held = [seq for seq in token.requests if seq in self._store]
-        self._count.add("packet retransmitted", len(held))
+        self._count.add(Counter.PACKET_RETRANSMITTED, len(held))
         return [Send(self._others, self._store[seq]) for seq in held], tuple(
             seq for seq in token.requests if seq not in self._store
         )
@@ -251,7 +251,7 @@ class Ring:
 
     def _park(self, token: Token) -> list[Send]:
         self.holding = token
-        self._count.add("token parked")
+        self._count.add(Counter.TOKEN_PARKED)
         return [self._send(self._others, Parked(self.view, token.number))]
 
     def resume(self) -> Token | None:
@@ -271,7 +271,7 @@ class Ring:
     def resend_token(self, now_us: int, deadlines: DeadlineTable) -> list[Send]:
         if self.holding is not None or not self._passed:
             return []
-        self._count.add("token resent")
+        self._count.add(Counter.TOKEN_RESENT)
         deadlines.set(EvsDeadline.TOKEN_RESEND, now_us + self._settings.token_resend_ms * 1_000)
         return [Send((self._successor,), self._passed)]
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Final
 
 from covey.ids import Ballot, Life
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Entered
 from covey.protocol.evs.causes import Ending
 from covey.protocol.evs.deadlines import WORKING, EvsDeadline
@@ -169,12 +170,12 @@ class Machine:
 
     def on_alive(self, sender: Life, alive: Alive, now_us: int) -> list[Outcome]:
         if self.hearing.is_stale(sender, alive, now_us):
-            self.kit.count.drop("ALIVE dropped: overtaken")
+            self.kit.count.drop(Counter.ALIVE_OVERTAKEN)
             return []
         if self.kit.clock.is_far_ahead(alive.clock, now_us):
             return list[Outcome](self.kept_out.add(sender, now_us))
         if is_far(max(alive.counter, alive.promised.counter, alive.view.counter), self.counter):
-            self.kit.count.drop("ALIVE dropped: its counter is far ahead")
+            self.kit.count.drop(Counter.ALIVE_COUNTER_FAR_AHEAD)
             return []
         self.kept_out.let_in(sender.rank)
         previous = self.hearing.peers.get(sender.rank)
@@ -182,13 +183,13 @@ class Machine:
         news = self.hearing.on_alive(sender, alive, now_us)
         assert news is not News.STALE
         if news is News.UNPROVEN:
-            self.kit.count.drop("ALIVE dropped: of an unproven life")
+            self.kit.count.drop(Counter.ALIVE_UNPROVEN)
             self._heartbeat.soon(now_us)
             return []
         self.kit.clock.see(alive.clock - 1)
         self.counter = max(self.counter, alive.counter)
         if news is News.NEW_LIFE and previous is not None:
-            self.kit.count.add("restart seen")
+            self.kit.count.add(Counter.RESTART_SEEN)
         if news is News.NEW_LIFE or self.hearing.two_way(sender.rank, now_us) != was_two_way:
             self._heartbeat.soon(now_us)
         effects = self._judge(sender, alive, now_us) or self._maybe_merge(now_us)
@@ -217,7 +218,7 @@ class Machine:
         current = self.attempt or (Attempt(self.view, self.members) if self.active else None)
         verdict = judge(current, sender, alive) if current is not None else None
         if verdict is AliveVerdict.TOO_EARLY:
-            self.kit.count.drop("ALIVE dropped: not yet in our attempt")
+            self.kit.count.drop(Counter.ALIVE_TOO_EARLY)
         if not isinstance(verdict, Reason):
             return []
         if verdict is Reason.PEER_LEFT and alive.is_arriving and self.active:
@@ -250,14 +251,14 @@ class Machine:
         if frame.attempt == self.promised:
             return []  # A repetition: our STATETRANS answers it.
         if frame.attempt.counter <= self.promised.counter:
-            self.kit.count.drop("older attempt dropped")
+            self.kit.count.drop(Counter.ATTEMPT_OLDER)
             refusal = Refuse(frame.attempt, max(self.counter, self.promised.counter))
             return [self.kit.send((sender.rank,), refusal)]
         if is_far(frame.attempt.counter, self.counter):
-            self.kit.count.drop("proposal dropped: its counter is far ahead")
+            self.kit.count.drop(Counter.PROPOSAL_COUNTER_FAR_AHEAD)
             return []
         if frame.attempt.proposer_life != sender or not is_for(self.kit.me, frame.members, self.kit.cluster):
-            self.kit.count.drop("proposal dropped: not for this life")
+            self.kit.count.drop(Counter.PROPOSAL_NOT_FOR_US)
             return []
         attempt = Attempt(frame.attempt, frame.members)
         return [*self._promise(attempt, Reason.PROMISED, now_us), Begin(attempt)]
@@ -265,7 +266,7 @@ class Machine:
     def on_refuse(self, sender: Life, frame: Refuse, now_us: int) -> list[Outcome]:
         ours = self.attempt is not None and self.attempt.ballot == frame.attempt and sender in self.attempt.members
         if not ours or is_far(frame.counter, self.counter):
-            self.kit.count.drop("refusal dropped: not of our attempt")
+            self.kit.count.drop(Counter.REFUSAL_NOT_OURS)
             return []
         self.counter = max(self.counter, frame.counter)
         return self.lost(Reason.ATTEMPT_REFUSED, "", now_us)
@@ -273,9 +274,9 @@ class Machine:
     def on_goodbye(self, sender: Life, now_us: int) -> list[Outcome]:
         """A member leaves in good order: the lowest of the others proposes the view without it at once."""
         if not self.hearing.hint_gone(sender, Reason.PEER_GOODBYE):
-            self.kit.count.drop("goodbye dropped: of a life we do not know")
+            self.kit.count.drop(Counter.GOODBYE_UNKNOWN)
             return []
-        self.kit.count.add("goodbye heard")
+        self.kit.count.add(Counter.GOODBYE_HEARD)
         if self.attempt is not None and sender in self.attempt.members:
             return self.lost(Reason.PEER_GOODBYE, self.kit.name(sender.rank), now_us)
         if not self.active or sender not in self.members:
@@ -318,7 +319,7 @@ class Machine:
     def _suspect(self, life: Life, now_us: int) -> list[Outcome]:
         reason = self.hearing.why_gone(life.rank, now_us)
         if reason is Reason.PEER_ONE_WAY:
-            self.kit.count.add("one-way link seen")
+            self.kit.count.add(Counter.ONE_WAY_SEEN)
         self.hearing.suspect(life)
         return self.lost(reason, self.kit.name(life.rank), now_us)
 
@@ -356,7 +357,7 @@ class Machine:
 
     def _promise(self, attempt: Attempt, reason: Reason, now_us: int) -> list[Outcome]:
         if self.promised > self.view:
-            self.kit.count.add("attempt superseded")
+            self.kit.count.add(Counter.ATTEMPT_SUPERSEDED)
         if self.active and reason is Reason.PROMISED and self.ending.reason is not Reason.PEER_GOODBYE:
             self.ending = Ending(reason, self.kit.name(attempt.ballot.proposer))
         self.attempt = attempt

@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from covey.ids import Ballot, Life
+from covey.protocol.counters import Count, Counter
 from covey.protocol.values import (
     START,
     Announcement,
     Bundle,
-    Count,
     Declaration,
     Delivery,
     Kind,
@@ -59,7 +59,7 @@ class Order:
         """Take a new bundle; returns what it allows to be delivered ahead of the order."""
         log = self.logs.get(bundle.site)
         if self.frozen or log is None or not log.add(bundle):
-            self._count.drop("bundle dropped: known or too late")
+            self._count.drop(Counter.BUNDLE_KNOWN)
             return []
         if not self._enter(bundle) or bundle.service not in EARLY:
             return []
@@ -157,7 +157,7 @@ class Order:
             bundle = heappop(self._heap)[3]
             if not bundle.passed and self._survives(bundle, plan):
                 (before if bundle.position <= plan.position else after).extend(self._take(bundle))
-        self._count.add("safe after signal", sum(one.bundle.service is Service.SAFE for one in after))
+        self._count.add(Counter.SAFE_AFTER_SIGNAL, sum(one.bundle.service is Service.SAFE for one in after))
         return before, after
 
     def check(self, full: bool) -> None:
@@ -184,7 +184,7 @@ class Order:
     def _enter(self, bundle: Bundle) -> bool:
         """A bundle takes its place. A second one for the same place of its session never leaves the order."""
         if not self._session(bundle).hold(bundle):
-            self._count.drop("bundle dropped: its place is taken")
+            self._count.drop(Counter.BUNDLE_PLACE_TAKEN)
             bundle.passed = True
             return False
         stamp = bundle.stamp

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Effect
 from covey.protocol.evs.announcing import Announcer
 from covey.protocol.evs.flow import Flow
@@ -46,7 +47,7 @@ class AloneStamper:
             self.raise_own(now_us)
             effects += self._flow.deliver()
         if len(self._flow.queue) and not self._has_window():
-            self._kit.count.add("window closed")
+            self._kit.count.add(Counter.WINDOW_CLOSED)
         return effects
 
     def _stamp_waiting(self, now_us: int) -> list[Effect]:

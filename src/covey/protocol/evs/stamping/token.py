@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Effect
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.flow import Flow
@@ -81,7 +82,7 @@ class TokenStamper:
             return None
         most = order.logs[self._kit.site].gap_free + self._ahead_max
         if token.site_seq > most or self._kit.clock.is_of_another_age(token.stamp, now_us):
-            self._kit.count.drop("token dropped: impossible")
+            self._kit.count.drop(Counter.TOKEN_IMPOSSIBLE)
             return []
         if not self.ring.accept(token, now_us, self._kit.deadlines):
             return list[Effect](self.ring.on_duplicate(token))
@@ -123,7 +124,7 @@ class TokenStamper:
             self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
             effects += flow.stamp(self.site_seq, self.stamp, packer)
         if len(queue) and (self.site_seq >= window or self.ring.window(token) <= len(packer.packets)):
-            self._kit.count.add("window closed")
+            self._kit.count.add(Counter.WINDOW_CLOSED)
         return effects
 
     def _raise_stability(self) -> None:
