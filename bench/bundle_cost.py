@@ -14,9 +14,8 @@ from statistics import median
 
 from covey.config import loopback, one_site
 from covey.ids import Instant, Life
-from covey.protocol.daemon import Daemon
+from covey.protocol.building import build_daemon
 from covey.protocol.effects import ClientReady, Effect, Send
-from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.inputs import ClientBytes, ClientConnected, Datagram, Input
 from covey.protocol.values import Service
 from covey.protocol.wire.bodies import record_parts, sender_prefix
@@ -36,7 +35,7 @@ class House:
     def __init__(self) -> None:
         self.now = 1_700_000_000_000_000
         at = Instant(self.now, self.now)
-        self.daemons = [Daemon[EvsEngine](one_site(3), Life(rank, 1), loopback(3), at, rank) for rank in range(3)]
+        self.daemons = [build_daemon(one_site(3), Life(rank, 1), loopback(3), at, rank) for rank in range(3)]
         self.cpu = [0.0, 0.0, 0.0]
         self.is_ready = False
         self._arrived: list[list[Input]] = [[], [], []]
