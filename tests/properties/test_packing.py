@@ -7,9 +7,10 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey.protocol.counters import Count
+from covey.protocol.counters import Counter, Dropped
 from covey.protocol.evs.codec import CHUNK_OVERHEAD
 from covey.protocol.evs.packing import Packer, Reassembly
+from covey.protocol.values import Bundle
 from covey.protocol.wire.bundles import encode_bundle
 from tests.unit.protocol.builders import bundle
 
@@ -35,24 +36,25 @@ def test_no_packet_is_longer_than_the_limit(sizes: list[int], limit: int) -> Non
 
 @given(SIZES, LIMIT, st.integers(0, 2**32))
 def test_bundles_come_back_in_any_order_of_packets(sizes: list[int], limit: int, seed: int) -> None:
-    packets, count = pack(sizes, limit).packets, Count()
+    packets = pack(sizes, limit).packets
     Random(seed).shuffle(packets)
-    reassembly = Reassembly(sum(map(len, packets)) + 1, count)
-    whole = [one for packet in packets for chunk in packet if (one := reassembly.add(chunk)) is not None]
+    reassembly = Reassembly(sum(map(len, packets)) + 1)
+    added = [reassembly.add(chunk) for packet in packets for chunk in packet]
+    whole = [one for one in added if isinstance(one, Bundle)]
     assert {one.number: bytes(one.payload) for one in whole} == {
         number: bytes([number]) * size for number, size in enumerate(sizes, start=1)
     }
-    assert (len(whole), count) == (len(sizes), {})
+    assert (len(whole), sum(isinstance(one, Dropped) for one in added)) == (len(sizes), 0)
 
 
 @given(SIZES, LIMIT, st.integers(1, 20))
-def test_what_is_incomplete_is_bounded_and_every_piece_too_many_is_counted(
+def test_what_is_incomplete_is_bounded_and_every_piece_too_many_is_dropped(
     sizes: list[int], limit: int, pieces_max: int
 ) -> None:
-    count = Count()
-    reassembly = Reassembly(pieces_max, count)
+    reassembly = Reassembly(pieces_max)
     first_pieces = [
         chunk for packet in pack(sizes, limit).packets for chunk in packet if chunk.piece + 1 < chunk.pieces
     ]
-    assert [reassembly.add(chunk) for chunk in first_pieces] == [None] * len(first_pieces)
-    assert sum(count.values()) == max(0, len(first_pieces) - pieces_max)
+    kept = min(len(first_pieces), pieces_max)
+    too_many = [Dropped(Counter.PIECE_TOO_MANY)] * (len(first_pieces) - kept)
+    assert [reassembly.add(chunk) for chunk in first_pieces] == [None] * kept + too_many

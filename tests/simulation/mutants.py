@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from covey.ids import INFINITE, Ballot, Life
+from covey.protocol.counters import Dropped
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Deliver, Effect, Installed
 from covey.protocol.evs.decisions import Attempt, Begin, Outcome
@@ -255,7 +256,7 @@ def _one_visit(right: Any) -> Any:
 
 
 def _accept_when_frozen(right: Any) -> Any:
-    def on_view_frame(self: EvsEngine, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect]:
+    def on_view_frame(self: EvsEngine, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect | Dropped]:
         if frame.view == self.machine.view and isinstance(frame, Data) and self.operation.order.frozen:
             self.operation.order.frozen = False
             effects = self.operation.on_data(sender, frame, data, now_us)
@@ -344,7 +345,7 @@ MUTANTS: dict[str, Mutant] = {
     "fragments in reverse": Mutant(
         "S7", "a large message is put together backwards", SessionOrder, "whole", _reversed_fragments
     ),
-    "recovered data dropped": Mutant("S8", "resent bundles are thrown away", Order, "recover", _always(True)),
+    "recovered data dropped": Mutant("S8", "resent bundles are thrown away", Order, "recover", _always(None)),
     "done without recovery": Mutant("S8", "DONE is said with bundles missing", Exchange, "_make_plan", _forget_plan),
     "originals taken when frozen": Mutant(
         "S8", "delayed data changes the frozen set", EvsEngine, "_on_view_frame", _accept_when_frozen

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from covey.ids import Ballot, Life
 
+from .counters import Dropped
 from .effects import Effect
 from .inputs import Submit
 
@@ -62,7 +63,8 @@ class OrderingEngine(Protocol):
     def comes_last(self, frame: Any) -> bool:
         """Whether a frame is looked at only after all others that came with it."""
 
-    def on_frame(self, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect]: ...
+    def on_frame(self, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect | Dropped]:
+        """What follows from it; and if something of it was not taken, why, each time."""
 
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]: ...
 

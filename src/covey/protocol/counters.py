@@ -217,6 +217,12 @@ class Reasoned(NamedTuple):
 Counted = Counter | Reasoned
 
 
+class Dropped(NamedTuple):
+    """Something of a frame was not taken, and why: returned among what follows from the frame (datagrams.py)."""
+
+    counter: Counted
+
+
 class Count(dict[Counted, int]):
     """How often: what was dropped and why, what the protocol had to do.
 
@@ -224,17 +230,9 @@ class Count(dict[Counted, int]):
     {'token lost': 2}
     """
 
-    dropped: Counted | None = None
-    """Why the frame at hand was dropped, whole or in part; None if it was not. The first reason stands."""
-
     def add(self, counter: Counted, amount: int = 1) -> None:
         if amount:
             self[counter] = self.get(counter, 0) + amount
-
-    def drop(self, counter: Counted) -> None:
-        """Something of the frame at hand is not taken."""
-        self.add(counter)
-        self.dropped = self.dropped or counter
 
     def of(self, family: Family) -> int:
         """All of a family together."""

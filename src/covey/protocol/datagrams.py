@@ -9,17 +9,19 @@ Some frames wait until all others of the step were taken: the engine says which.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from covey.errors import FrameError, OutsiderError
 from covey.ids import Life
 
 from .boundary import OrderingEngine
-from .counters import Count, Counter, Family
+from .counters import Count, Counted, Counter, Dropped, Family
 from .effects import Effect
 from .inputs import Datagram
 from .kit import Kit
 from .outsiders import UNLISTED, Outsiders
+
+ACCEPTED: Final[Counted] = Counter.ACCEPTED
 
 Late = tuple[Datagram, Life, Any]
 
@@ -36,22 +38,20 @@ class Datagrams:
         self._late: list[Late] = []
 
     def take(self, one: Datagram, now_us: int) -> list[Effect]:
-        self._kit.count.dropped = None
         try:
             sender, frame = self._engine.decode(one.data)
             if sender.rank >= len(self._kit.cluster.daemons):
-                effects = self._reject(FrameError("unknown daemon", f"number {sender.rank}"), one, now_us)
+                outcomes = self._reject(FrameError("unknown daemon", f"number {sender.rank}"), one, now_us)
             elif sender.rank == self._kit.me.rank:
-                self._kit.count.drop(Counter.FRAME_OUR_OWN)
-                effects = []
+                outcomes = [Dropped(Counter.FRAME_OUR_OWN)]
             elif self._engine.comes_last(frame):
                 self._late.append((one, sender, frame))  # Its outcome is noted when its turn has come.
                 return []
             else:
-                effects = self._engine.on_frame(sender, frame, one.data, now_us)
+                outcomes = self._engine.on_frame(sender, frame, one.data, now_us)
         except FrameError as error:
-            effects = self._reject(error, one, now_us)
-        return effects + self._note_outcome(one, now_us)
+            outcomes = self._reject(error, one, now_us)
+        return self._note_outcome(one, outcomes, now_us)
 
     def take_late(self) -> list[Late]:
         """Those that waited for the others."""
@@ -60,19 +60,26 @@ class Datagrams:
 
     def on_late(self, late: Late, now_us: int) -> list[Effect]:
         one, sender, frame = late
-        self._kit.count.dropped = None
-        effects = self._engine.on_frame(sender, frame, b"", now_us)
-        return effects + self._note_outcome(one, now_us)
+        return self._note_outcome(one, self._engine.on_frame(sender, frame, b"", now_us), now_us)
 
-    def _note_outcome(self, one: Datagram, now_us: int) -> list[Effect]:
-        outcome = self._kit.count.dropped or Counter.ACCEPTED
+    def _note_outcome(self, one: Datagram, outcomes: list[Effect | Dropped], now_us: int) -> list[Effect]:
+        """All that was dropped of it is counted, and taken out of what is to be done; the first is its outcome."""
+        effects: list[Effect] = []
+        outcome = ACCEPTED
+        for what in outcomes:
+            if not isinstance(what, Dropped):
+                effects.append(what)
+                continue
+            self._kit.count.add(what.counter)
+            if outcome is ACCEPTED:
+                outcome = what.counter
         if not one.unlisted:
             self.outcomes.add(outcome)
-            return []
+            return effects
         self.outcomes_unlisted.add(outcome)
-        return self.outsiders.see(UNLISTED, one.source, now_us) if outcome is Counter.ACCEPTED else []
+        return effects + (self.outsiders.see(UNLISTED, one.source, now_us) if outcome is ACCEPTED else [])
 
-    def _reject(self, error: FrameError, one: Datagram, now_us: int) -> list[Effect]:
+    def _reject(self, error: FrameError, one: Datagram, now_us: int) -> list[Effect | Dropped]:
         """A peer's bad frame is data: counted, and its sender is named to the operator if it does not belong here."""
-        self._kit.count.drop(Family.FRAME_REJECTED.of(error.reason))
-        return self.outsiders.see(error, one.source, now_us) if isinstance(error, OutsiderError) else []
+        told = self.outsiders.see(error, one.source, now_us) if isinstance(error, OutsiderError) else []
+        return [Dropped(Family.FRAME_REJECTED.of(error.reason)), *told]

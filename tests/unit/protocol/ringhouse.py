@@ -10,7 +10,7 @@ from enum import Enum
 
 from covey.config import Settings, one_site
 from covey.ids import Life
-from covey.protocol.counters import Count
+from covey.protocol.counters import Count, Dropped
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Send
 from covey.protocol.evs.codec import Codec
@@ -66,10 +66,12 @@ class Member:
     def take(self, frame: Frame, data: bytes, now_us: int) -> list[Send]:
         """What the daemon does with a frame of the ring."""
         if isinstance(frame, Data):
-            self.numbers += [chunk.number for chunk in self.ring.on_data(frame, data, self.deadlines)]
+            chunks = self.ring.on_data(frame, data, self.deadlines)
+            self.numbers += [] if isinstance(chunks, Dropped) else [chunk.number for chunk in chunks]
         elif isinstance(frame, Token):
-            if not self.ring.accept(frame, now_us, self.deadlines):
+            if self.ring.why_not(frame) is not None:
                 return self.ring.on_duplicate(frame)
+            self.ring.hold(frame, now_us, self.deadlines)
             self.accepted.append(frame.number)
             return self.visit(now_us)
         elif isinstance(frame, Parked):

@@ -8,6 +8,7 @@ from typing import Any
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
 from covey.protocol.boundary import EngineReport, Header
+from covey.protocol.counters import Dropped
 from covey.protocol.effects import Deliver, Effect, Installed, Stamped
 from covey.protocol.groups.declared import Declared
 from covey.protocol.inputs import Submit
@@ -75,7 +76,7 @@ class SoloEngine:
     def comes_last(self, frame: Any) -> bool:
         return False
 
-    def on_frame(self, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect]:
+    def on_frame(self, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect | Dropped]:
         return []
 
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:

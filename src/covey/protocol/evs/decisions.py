@@ -1,10 +1,14 @@
-"""What membership and the exchange decide, for the engine to carry out: returned among effects, in their place."""
+"""What membership and the exchange decide, for the engine to carry out: returned among effects, in their place.
+
+Only what a frame leads to can hold that something of it was dropped.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from covey.ids import Ballot, Life
+from covey.protocol.counters import Dropped
 from covey.protocol.effects import Effect
 
 
@@ -41,3 +45,4 @@ class Completed(NamedTuple):
 
 Decision = Begin | Abandon | Planned | SaidDone | Completed
 Outcome = Effect | Decision
+FrameOutcome = Outcome | Dropped

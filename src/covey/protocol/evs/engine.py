@@ -9,12 +9,12 @@ operation.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 from covey.ids import Ballot, Instant, Life
 from covey.protocol.boundary import EngineReport, Header
-from covey.protocol.counters import Counter
+from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Effect, Installed, Signal
 from covey.protocol.evs.membership.machine import Machine
 from covey.protocol.groups.declared import Declared
@@ -25,7 +25,7 @@ from covey.protocol.transport.queue import SubmitQueue
 
 from .causes import cause_of, who
 from .deadlines import WORKING, EvsDeadline
-from .decisions import Attempt, Begin, Completed, Decision, Outcome, Planned, SaidDone
+from .decisions import Attempt, Begin, Completed, Decision, FrameOutcome, Outcome, Planned, SaidDone
 from .exchange import Exchange, part_bytes
 from .frames import (
     Alive,
@@ -141,14 +141,14 @@ class EvsEngine:
 
     # --- frames, routed by what they carry
 
-    def on_frame(self, sender: Life, frame: Frame, data: bytes, now_us: int) -> list[Effect]:
+    def on_frame(self, sender: Life, frame: Frame, data: bytes, now_us: int) -> list[Effect | Dropped]:
         if isinstance(frame, ViewFrame):
             return self._on_view_frame(sender, frame, data, now_us)
         if isinstance(frame, AttemptFrame):
-            return self._carry_out(self._on_attempt_frame(sender, frame, now_us), now_us)
-        return self._carry_out(self._on_membership_frame(sender, frame, now_us), now_us)
+            return self._carry_out_keeping_drops(self._on_attempt_frame(sender, frame, now_us), now_us)
+        return self._carry_out_keeping_drops(self._on_membership_frame(sender, frame, now_us), now_us)
 
-    def _on_membership_frame(self, sender: Life, frame: Frame, now_us: int) -> list[Outcome]:
+    def _on_membership_frame(self, sender: Life, frame: Frame, now_us: int) -> list[FrameOutcome]:
         machine = self.machine
         if isinstance(frame, Alive | Join):
             effects = self._on_alive(sender, frame, now_us)
@@ -161,7 +161,7 @@ class EvsEngine:
             effects = machine.on_goodbye(sender, now_us)
         return effects
 
-    def _on_alive(self, sender: Life, frame: Alive | Join, now_us: int) -> list[Outcome]:
+    def _on_alive(self, sender: Life, frame: Alive | Join, now_us: int) -> list[FrameOutcome]:
         alive = frame.alive if isinstance(frame, Join) else frame
         installed = self._on_news_of(alive.view, sender, now_us)
         if isinstance(frame, Join):
@@ -175,7 +175,7 @@ class EvsEngine:
             return []
         return self._carry_out(exchange.everyone_is_done(), now_us)
 
-    def _on_attempt_frame(self, sender: Life, frame: AttemptFrame, now_us: int) -> list[Outcome]:
+    def _on_attempt_frame(self, sender: Life, frame: AttemptFrame, now_us: int) -> Sequence[FrameOutcome]:
         exchange = self.exchange
         if exchange is None or frame.attempt != exchange.attempt.ballot or sender not in exchange.attempt.members:
             return self._on_other_attempt(sender, frame)
@@ -194,35 +194,32 @@ class EvsEngine:
             return exchange.on_group_part(sender, frame)
         return exchange.on_resend(frame)
 
-    def _on_other_attempt(self, sender: Life, frame: AttemptFrame) -> list[Outcome]:
+    def _on_other_attempt(self, sender: Life, frame: AttemptFrame) -> list[FrameOutcome]:
         """An installed member answers a late DONE, unless it has promised more; the rest is old."""
         installed = self.machine.view if self.machine.promised == self.machine.view else None
         if isinstance(frame, Done) and frame.attempt == installed and sender in self.machine.members:
             return [] if frame.reply else [self.kit.send((sender.rank,), Done(frame.attempt, reply=True))]
         older = frame.attempt < self.machine.promised
-        self.kit.count.drop(Counter.ATTEMPT_OLDER if older else Counter.ATTEMPT_NOT_OURS)
-        return []
+        return [Dropped(Counter.ATTEMPT_OLDER if older else Counter.ATTEMPT_NOT_OURS)]
 
-    def _on_view_frame(self, sender: Life, frame: ViewFrame, data: bytes, now_us: int) -> list[Effect]:
-        effects = self._on_news_of(frame.view, sender, now_us)
+    def _on_view_frame(self, sender: Life, frame: ViewFrame, data: bytes, now_us: int) -> list[Effect | Dropped]:
+        installed = self._on_news_of(frame.view, sender, now_us)
         if frame.view != self.machine.view or sender not in self.machine.members:
-            self.kit.count.drop(Counter.FRAME_OF_ANOTHER_VIEW)
-            return effects
-        if isinstance(frame, Data):
-            if self.operation.order.frozen:
-                self.kit.count.drop(Counter.FRAME_VIEW_FROZEN)
-                return effects
-            effects += self.operation.on_data(sender, frame, data, now_us)
-            if self.machine.active:
-                self.operation.want_announcement(now_us)
-            return effects
-        if not self.machine.active:
-            self.kit.count.drop(Counter.FRAME_VIEW_LOST)
-            return effects
-        return effects + self._on_working_view_frame(sender, frame, now_us)
+            return [*installed, Dropped(Counter.FRAME_OF_ANOTHER_VIEW)]
+        taken = self._on_frame_of_our_view(sender, frame, data, now_us)
+        return [*installed, *taken] if installed else taken
 
-    def _on_working_view_frame(self, sender: Life, frame: ViewFrame, now_us: int) -> list[Effect]:
+    def _on_frame_of_our_view(self, sender: Life, frame: ViewFrame, data: bytes, now_us: int) -> list[Effect | Dropped]:
         operation = self.operation
+        if isinstance(frame, Data):
+            if operation.order.frozen:
+                return [Dropped(Counter.FRAME_VIEW_FROZEN)]
+            taken = operation.on_data(sender, frame, data, now_us)
+            if self.machine.active:
+                operation.want_announcement(now_us)
+            return taken
+        if not self.machine.active:
+            return [Dropped(Counter.FRAME_VIEW_LOST)]
         if isinstance(frame, Token | Parked | Hurry):
             return operation.on_site_frame(frame, now_us)
         if isinstance(frame, Unreliable):
@@ -268,7 +265,14 @@ class EvsEngine:
 
     # --- carrying out what was decided
 
-    def _carry_out(self, outcomes: list[Outcome], now_us: int) -> list[Effect]:
+    def _carry_out_keeping_drops(self, outcomes: Sequence[FrameOutcome], now_us: int) -> list[Effect | Dropped]:
+        """The same for what follows from a frame: what was dropped of it stays in its place too."""
+        taken: list[Effect | Dropped] = []
+        for one in outcomes:
+            taken += [one] if isinstance(one, Dropped) else self._carry_out([one], now_us)
+        return taken
+
+    def _carry_out(self, outcomes: Sequence[Outcome], now_us: int) -> list[Effect]:
         """Effects stay in their place; each decision is replaced by what it leads to."""
         effects: list[Effect] = []
         for one in outcomes:

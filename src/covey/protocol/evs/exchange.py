@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import msgspec
 
 from covey.ids import Life
-from covey.protocol.counters import Counter
+from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Send
 from covey.protocol.evs.ordering.recovery import Holdings, Plan, make_plan, missing
 from covey.protocol.groups.declared import Frozen
@@ -24,7 +24,7 @@ from covey.protocol.wire.bundles import bundle_parts
 
 from .codec import RESEND_OVERHEAD
 from .deadlines import EvsDeadline
-from .decisions import Attempt, Completed, Outcome, Planned, SaidDone
+from .decisions import Attempt, Completed, FrameOutcome, Outcome, Planned, SaidDone
 from .frames import Done, GroupPart, Resend, StateTrans, Want, WantGroups
 from .kit import EvsKit
 from .operation import Operation
@@ -75,18 +75,20 @@ class Exchange:
         return self.kit.me in self._done
 
     def start(self) -> list[Outcome]:
-        return self._say_state(self._others()) + self._look()
+        if others := self._others():
+            return self._say_state(others)
+        self._make_plan()
+        return [Planned(), *self._finish()]
 
     # --- frames
 
-    def on_state_trans(self, sender: Life, frame: StateTrans, now_us: int) -> list[Outcome]:
+    def on_state_trans(self, sender: Life, frame: StateTrans, now_us: int) -> list[FrameOutcome]:
         if self.kit.me in frame.have:
             self._has_ours.add(sender)
         if sender in self._declared:
             return []
         if not self._is_possible(frame.declaration) or self.kit.clock.is_of_another_age(frame.declaration.high, now_us):
-            self.kit.count.drop(Counter.DECLARATION_IMPOSSIBLE)
-            return []
+            return [Dropped(Counter.DECLARATION_IMPOSSIBLE)]
         if frame.declaration.view != self._old.view:
             collected = self._tables.of(sender, frame.groups_version, frame.group_parts)
             if frame.first_part:
@@ -136,27 +138,28 @@ class Exchange:
                     bundles[site, number] = log.bundles[number]
         return list(bundles.values())
 
-    def on_resend(self, frame: Resend) -> list[Outcome]:
+    def on_resend(self, frame: Resend) -> list[FrameOutcome]:
         before = len(self._missing)
+        dropped: list[FrameOutcome] = []
         for bundle in frame.bundles:
-            if self._old.is_possible(bundle):
-                self._take(bundle)
+            if (why := self._old.why_impossible(bundle) or self._take(bundle)) is not None:
+                dropped.append(why)
         if len(self._missing) == before:
-            return []
+            return dropped
         self._received = True
         if self._missing and self._asked & set(self._missing):
-            return []
-        return self._look()
+            return dropped
+        return dropped + self._look()
 
-    def _take(self, bundle: Bundle) -> None:
+    def _take(self, bundle: Bundle) -> Dropped | None:
         held_by = self._missing.pop((bundle.site, bundle.number), None)
-        if held_by is None or not self._old.order.recover(bundle):
-            self.kit.count.drop(Counter.RESEND_NOT_WANTED)
-            return
+        if held_by is None:
+            return Dropped(Counter.RESEND_NOT_WANTED)
         assert self.plan is not None
         assert bundle.number in self.plan.unions[bundle.site], "C1"
         if len(held_by) == 1 and bundle.origin not in self.plan.movers:
             self.kit.count.add(Counter.RECOVERED_FROM_SINGLE_HOLDER)
+        return self._old.order.recover(bundle)
 
     def on_want_groups(self, sender: Life, frame: WantGroups) -> list[Outcome]:
         wanted = [number for number in frame.parts if number < self._mine.count][:PARTS_BATCH_MAX]
@@ -165,11 +168,10 @@ class Exchange:
             for number in wanted
         ]
 
-    def on_group_part(self, sender: Life, frame: GroupPart) -> list[Outcome]:
+    def on_group_part(self, sender: Life, frame: GroupPart) -> list[FrameOutcome]:
         collected = self._collected.get(sender)
         if collected is None or not collected.add(frame.part, frame.data, frame.ends_page):
-            self.kit.count.drop(Counter.GROUP_PART_NOT_WANTED)
-            return []
+            return [Dropped(Counter.GROUP_PART_NOT_WANTED)]
         self._received = True
         return self._look() if collected.is_answered() else []
 
@@ -191,19 +193,22 @@ class Exchange:
 
     # --- progress
 
-    def _look(self) -> list[Outcome]:
+    def _look(self) -> list[FrameOutcome]:
         """Plan when all have declared, ask for what is missing, say when nothing is."""
         if len(self._declared) < len(self.attempt.members):
             return []
-        planned: list[Outcome] = []
+        planned: list[FrameOutcome] = []
         if self.plan is None:
             self._make_plan()
             planned = [Planned()]
         asking = self._ask() if self._missing else []
         asking += self._ask_for_groups()
         if asking or self.is_done_here:
-            return planned + asking
-        return planned + (self._finish() if self._understands_groups() else [])
+            return [*planned, *asking]
+        if any(collected.problem is not None for collected in self._collected.values()):
+            return [*planned, Dropped(Counter.DECLARATION_IMPOSSIBLE_GROUPS)]
+        has_groups = all(collected.is_complete for collected in self._collected.values())
+        return [*planned, *(self._finish() if has_groups else [])]
 
     def _ask_for_groups(self) -> list[Outcome]:
         asking: list[Outcome] = []
@@ -212,12 +217,6 @@ class Exchange:
                 self.kit.count.add(Counter.GROUP_PARTS_ASKED)
                 asking.append(self.kit.send((life.rank,), WantGroups(self.attempt.ballot, parts)))
         return asking
-
-    def _understands_groups(self) -> bool:
-        if any(collected.problem is not None for collected in self._collected.values()):
-            self.kit.count.drop(Counter.DECLARATION_IMPOSSIBLE_GROUPS)
-            return False
-        return all(collected.is_complete for collected in self._collected.values())
 
     @property
     def joined(self) -> tuple[tuple[Life, tuple[tuple[Stay, ...], ...]], ...]:

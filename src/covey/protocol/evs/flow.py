@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from covey.ids import Ballot, Life
-from covey.protocol.counters import Counter
+from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Deliver, Effect, Stamped
 from covey.protocol.evs.ordering.order import Order
 from covey.protocol.transport.queue import SubmitQueue
@@ -61,7 +61,11 @@ class Flow:
             self.unreliable.ended(bundle.session)
         packer.add(bundle.site, number, tuple(bundle_parts(bundle)))
         stamped: list[Effect] = [] if whole is None else [Stamped(self.view, bundle, (whole,))]
-        return stamped + self.deliveries(self.order.add(bundle))
+        early = self.order.add(bundle)
+        if isinstance(early, Dropped):
+            self.kit.count.add(early.counter)  # Somebody has forged one of this number. No frame is dropped here.
+            return stamped
+        return stamped + self.deliveries(early)
 
     # --- out of it
 

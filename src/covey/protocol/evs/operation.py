@@ -5,12 +5,13 @@ In:   submissions and frames of this view.  Out: effects.  Not here: how views b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings, part_bytes
 from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Life
-from covey.protocol.counters import Counter
+from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Deliver, Effect, Notice, Stamped
 from covey.protocol.evs.links.link import IdealLink, Link
 from covey.protocol.evs.links.ring import Ring
@@ -48,7 +49,7 @@ class Operation:
         self.unreliable = self.flow.unreliable
         self.others = self.flow.others
         self._site_of = {life: kit.site_of(life) for life in members}
-        self._reassembly = Reassembly(_pieces_max(kit.settings, len(self.order.logs)), kit.count)
+        self._reassembly = Reassembly(_pieces_max(kit.settings, len(self.order.logs)))
         self.ahead_max = max(kit.settings.ring_bundles_unstable, kit.settings.source_bundles_unstable)
         """Bundles of one site that can be under way at once: windows open only as far as everybody has received."""
         self._announcer = Announcer(self.flow)
@@ -107,36 +108,46 @@ class Operation:
 
     # --- frames
 
-    def on_data(self, sender: Life, frame: Data, datagram: bytes, now_us: int) -> list[Effect]:
+    def on_data(self, sender: Life, frame: Data, datagram: bytes, now_us: int) -> list[Effect | Dropped]:
         is_near = self._site_of[sender] == self.kit.site
         way = self.stamper if is_near else self._links[sender.rank]
-        effects: list[Effect] = []
-        for chunk in way.arrived(frame, datagram):
+        chunks = way.arrived(frame, datagram)
+        if isinstance(chunks, Dropped):
+            return [chunks]
+        taken: list[Effect | Dropped] = []
+        for chunk in chunks:
             try:
                 bundle = self._reassembly.add(chunk)
             except FrameError:
-                self.kit.count.drop(Counter.BUNDLE_MALFORMED)
+                bundle = Dropped(Counter.BUNDLE_MALFORMED)
+            if bundle is None:
                 continue
-            if bundle is None or not self.is_possible(bundle) or not self._is_new(bundle, now_us):
-                continue
-            effects += self._see_stamp(bundle.stamp, bundle.origin.rank, now_us)
-            if early := self.order.add(bundle):
-                effects += self.flow.deliveries(early)
-        return effects
+            if isinstance(bundle, Dropped):
+                taken.append(bundle)
+            elif (dropped := self.why_impossible(bundle) or self._why_not_now(bundle, now_us)) is not None:
+                taken.append(dropped)
+            else:
+                taken += self._see_stamp(bundle.stamp, bundle.origin.rank, now_us)
+                taken += self._enter(bundle)
+        return taken
 
-    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect]:
-        effects = self.stamper.on_site_frame(frame, now_us)
-        return self._misdirected() if effects is None else effects
+    def _enter(self, bundle: Bundle) -> Sequence[Effect | Dropped]:
+        early = self.order.add(bundle)
+        if isinstance(early, Dropped):
+            return (early,)
+        return self.flow.deliveries(early) if early else ()
 
-    def on_announce(self, frame: Announce, now_us: int) -> list[Effect]:
+    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
+        return self.stamper.on_site_frame(frame, now_us)
+
+    def on_announce(self, frame: Announce, now_us: int) -> list[Effect | Dropped]:
         if not self._announcer.others or frame.site not in self.order.logs:
-            return self._misdirected()
+            return [Dropped(Counter.FRAME_MISDIRECTED)]
         if self.kit.clock.is_of_another_age(frame.last, now_us):
-            self.kit.count.drop(Counter.ANNOUNCEMENT_IMPOSSIBLE)
-            return []
-        effects = self._see_stamp(frame.last - 1, self._daemon_of(frame.site), now_us)
+            return [Dropped(Counter.ANNOUNCEMENT_IMPOSSIBLE)]
+        seen = self._see_stamp(frame.last - 1, self._daemon_of(frame.site), now_us)
         self._announcer.on_announce(frame, now_us)
-        return effects + self.submitted(now_us)
+        return [*seen, *self.submitted(now_us)]
 
     def want_announcement(self, now_us: int) -> None:
         """Data has come that the other sites wait to hear of."""
@@ -151,21 +162,19 @@ class Operation:
             effects.append(self.kit.send(self.others, bundle_frame))
         return [*effects, Deliver(self.view, bundle, (bundle.payload,))]
 
-    def on_unreliable(self, sender: Life, frame: Unreliable) -> list[Effect]:
+    def on_unreliable(self, sender: Life, frame: Unreliable) -> list[Effect | Dropped]:
         bundle = frame.bundle
         if bundle.origin != sender or bundle.service is not Service.UNRELIABLE or bundle.number or not bundle.place:
-            self.kit.count.drop(Counter.BUNDLE_IMPOSSIBLE)
-            return []
+            return [Dropped(Counter.BUNDLE_IMPOSSIBLE)]
         if not self.unreliable.is_new(frame.bundle):
             known = self.unreliable.knows(bundle.key)
-            self.kit.count.drop(Counter.UNRELIABLE_DUPLICATE if known else Counter.UNRELIABLE_TOO_MANY_SESSIONS)
-            return []
+            return [Dropped(Counter.UNRELIABLE_DUPLICATE if known else Counter.UNRELIABLE_TOO_MANY_SESSIONS)]
         return [Deliver(self.view, frame.bundle, (frame.bundle.payload,))]
 
     # --- what may be true
 
-    def is_possible(self, bundle: Bundle) -> bool:
-        """Whether a member may have sent it: of its own site, stamped, within the limit of a message."""
+    def why_impossible(self, bundle: Bundle) -> Dropped | None:
+        """None if a member may have sent it: of its own site, stamped, within the limit of a message."""
         if (
             self._site_of.get(bundle.origin) == bundle.site
             and bundle.service is not Service.UNRELIABLE
@@ -173,20 +182,18 @@ class Operation:
             and bundle.number > 0
             and bundle.fragments <= self._fragments_max
         ):
-            return True
-        self.kit.count.drop(Counter.BUNDLE_IMPOSSIBLE)
-        return False
+            return None
+        return Dropped(Counter.BUNDLE_IMPOSSIBLE)
 
-    def _is_new(self, bundle: Bundle, now_us: int) -> bool:
-        """Whether it may be under way in a working view: not from ourselves, within what clocks and windows allow."""
+    def _why_not_now(self, bundle: Bundle, now_us: int) -> Dropped | None:
+        """None if it may be under way in a working view: not from ourselves, within what clocks and windows allow."""
         if (
             bundle.origin != self.kit.me
             and not self.kit.clock.is_of_another_age(bundle.stamp, now_us)
             and bundle.number <= self.order.logs[bundle.site].gap_free + self.ahead_max
         ):
-            return True
-        self.kit.count.drop(Counter.BUNDLE_IMPOSSIBLE)
-        return False
+            return None
+        return Dropped(Counter.BUNDLE_IMPOSSIBLE)
 
     def _daemon_of(self, site: int) -> int:
         return next(life.rank for life in self.members if self.kit.site_of(life) == site)
@@ -201,10 +208,6 @@ class Operation:
         self._far_ahead.add(rank)
         self.kit.count.add(Counter.STAMP_FAR_AHEAD)
         return [Notice(f"the clock of {self.kit.name(rank)} is far ahead of ours: set it right, it delays everyone")]
-
-    def _misdirected(self) -> list[Effect]:
-        self.kit.count.drop(Counter.FRAME_MISDIRECTED)
-        return []
 
     def snapshot(self) -> dict[str, object]:
         """Where the token is as far as we know, and how full the windows are."""

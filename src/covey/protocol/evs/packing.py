@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covey.protocol.counters import Count, Counter
+from covey.protocol.counters import Counter, Dropped
 from covey.protocol.values import Bundle, Payload
 from covey.protocol.wire.bundles import read_bundle
 
@@ -50,19 +50,17 @@ class Reassembly:
     Invariant: B1 what is kept is incomplete, and no more than its bound.
     """
 
-    def __init__(self, pieces_max: int, count: Count) -> None:
+    def __init__(self, pieces_max: int) -> None:
         self._parts: dict[tuple[int, int], dict[int, Chunk]] = {}
         self._pieces_max = pieces_max
         self._pieces = 0
-        self._count = count
 
-    def add(self, chunk: Chunk) -> Bundle | None:
-        """The bundle, if this piece completes it."""
+    def add(self, chunk: Chunk) -> Bundle | Dropped | None:
+        """The bundle, if this piece completes it. FrameError: what it completes is none."""
         if chunk.pieces == 1:
             return read_bundle(_joined(chunk))
         if self._pieces >= self._pieces_max:
-            self._count.drop(Counter.PIECE_TOO_MANY)
-            return None
+            return Dropped(Counter.PIECE_TOO_MANY)
         parts = self._parts.setdefault((chunk.site, chunk.number), {})
         self._pieces += chunk.piece not in parts
         parts[chunk.piece] = chunk

@@ -12,6 +12,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, Protocol
 
+from covey.protocol.counters import Dropped
 from covey.protocol.effects import Effect, LinkSend
 from covey.protocol.evs.frames import Chunk, Data
 
@@ -35,7 +36,7 @@ class Link(Protocol):
 
     def send(self, queue_class: QueueClass, data: bytes) -> list[Effect]: ...
 
-    def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...]:
+    def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...] | Dropped:
         """The pieces of a packet not seen before."""
 
 

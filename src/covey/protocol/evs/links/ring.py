@@ -19,7 +19,7 @@ import msgspec
 
 from covey.config import Settings
 from covey.ids import INFINITE, Ballot
-from covey.protocol.counters import Count, Counter
+from covey.protocol.counters import Count, Counter, Dropped
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Send
 from covey.protocol.evs.codec import Codec
@@ -85,14 +85,12 @@ class Ring:
 
     # --- packets
 
-    def on_data(self, frame: Data, datagram: bytes, deadlines: DeadlineTable) -> tuple[Chunk, ...]:
+    def on_data(self, frame: Data, datagram: bytes, deadlines: DeadlineTable) -> tuple[Chunk, ...] | Dropped:
         """The chunks of a packet not seen before. One sent under a later token shows that ours has arrived."""
         if frame.packet_seq > self.have_to + 2 * self._settings.ring_packets_unstable:
-            self._count.drop(Counter.PACKET_BEYOND_WINDOW)
-            return ()
+            return Dropped(Counter.PACKET_BEYOND_WINDOW)
         if frame.packet_seq <= self.have_to or frame.packet_seq in self._store:
-            self._count.drop(Counter.PACKET_DUPLICATE)
-            return ()
+            return Dropped(Counter.PACKET_DUPLICATE)
         if frame.turn >= self.number and self.holding is None:
             deadlines.clear(EvsDeadline.TOKEN_RESEND)
         self._keep(frame.packet_seq, datagram)
@@ -110,20 +108,19 @@ class Ring:
         floor = Floor(0, NOBODY)
         return Token(self.view, 1, 0, floor, floor, tuple((site, floor) for site in sites), 0, stamp, 0, 0, ())
 
-    def accept(self, token: Token, now_us: int, deadlines: DeadlineTable) -> bool:
-        """Whether this token is ours to handle: neither a repetition nor one we hold."""
+    def why_not(self, token: Token) -> Dropped | None:
+        """Why this token is not ours to handle: a repetition, one we hold, or one that cannot be."""
         if token.number <= self.number:
-            self._count.drop(Counter.TOKEN_DUPLICATE)
-            return False
-        if not self._is_possible(token):
-            self._count.drop(Counter.TOKEN_IMPOSSIBLE)
-            return False
+            return Dropped(Counter.TOKEN_DUPLICATE)
+        return None if self._is_possible(token) else Dropped(Counter.TOKEN_IMPOSSIBLE)
+
+    def hold(self, token: Token, now_us: int, deadlines: DeadlineTable) -> None:
+        """It is our turn."""
         if self._passed_us:
             self._rotation_us += (now_us - self._passed_us - self._rotation_us) // 4
         self.number = token.number
         self.holding = token
         deadlines.clear(EvsDeadline.TOKEN_RESEND, EvsDeadline.TOKEN_LOST, EvsDeadline.HURRY)
-        return True
 
     def _is_possible(self, token: Token) -> bool:
         """It passes everybody in turn, so it is no further ahead than one rotation; and within what windows allow."""

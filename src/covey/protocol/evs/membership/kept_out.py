@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from covey.ids import Life
-from covey.protocol.counters import Counter
 from covey.protocol.effects import Notice
 from covey.protocol.evs.kit import EvsKit
 
@@ -22,7 +21,6 @@ class KeptOut:
         self._warned_us: dict[int, int] = {}
 
     def add(self, sender: Life, now_us: int) -> list[Notice]:
-        self._kit.count.drop(Counter.ALIVE_CLOCK_FAR_AHEAD)
         self._lives[sender.rank] = sender
         if now_us < self._warned_us.get(sender.rank, now_us - WARN_EVERY_US) + WARN_EVERY_US:
             return []

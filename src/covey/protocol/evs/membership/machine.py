@@ -18,11 +18,11 @@ from __future__ import annotations
 from typing import Final
 
 from covey.ids import Ballot, Life
-from covey.protocol.counters import Counter
+from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Entered
 from covey.protocol.evs.causes import Ending
 from covey.protocol.evs.deadlines import WORKING, EvsDeadline
-from covey.protocol.evs.decisions import Abandon, Attempt, Begin, Outcome
+from covey.protocol.evs.decisions import Abandon, Attempt, Begin, FrameOutcome, Outcome
 from covey.protocol.evs.frames import Alive, Join, NewMemb, Refuse
 from covey.protocol.evs.kit import EvsKit
 from covey.protocol.evs.states import STATES, TRANSITIONS, WORKING_STATES, Reason, State
@@ -168,33 +168,33 @@ class Machine:
 
     # --- frames
 
-    def on_alive(self, sender: Life, alive: Alive, now_us: int) -> list[Outcome]:
+    def on_alive(self, sender: Life, alive: Alive, now_us: int) -> list[FrameOutcome]:
         if self.hearing.is_stale(sender, alive, now_us):
-            self.kit.count.drop(Counter.ALIVE_OVERTAKEN)
-            return []
+            return [Dropped(Counter.ALIVE_OVERTAKEN)]
         if self.kit.clock.is_far_ahead(alive.clock, now_us):
-            return list[Outcome](self.kept_out.add(sender, now_us))
+            return [Dropped(Counter.ALIVE_CLOCK_FAR_AHEAD), *self.kept_out.add(sender, now_us)]
         if is_far(max(alive.counter, alive.promised.counter, alive.view.counter), self.counter):
-            self.kit.count.drop(Counter.ALIVE_COUNTER_FAR_AHEAD)
-            return []
+            return [Dropped(Counter.ALIVE_COUNTER_FAR_AHEAD)]
         self.kept_out.let_in(sender.rank)
         previous = self.hearing.peers.get(sender.rank)
         was_two_way = self.hearing.two_way(sender.rank, now_us)
         news = self.hearing.on_alive(sender, alive, now_us)
         assert news is not News.STALE
         if news is News.UNPROVEN:
-            self.kit.count.drop(Counter.ALIVE_UNPROVEN)
             self._heartbeat.soon(now_us)
-            return []
+            return [Dropped(Counter.ALIVE_UNPROVEN)]
         self.kit.clock.see(alive.clock - 1)
         self.counter = max(self.counter, alive.counter)
         if news is News.NEW_LIFE and previous is not None:
             self.kit.count.add(Counter.RESTART_SEEN)
         if news is News.NEW_LIFE or self.hearing.two_way(sender.rank, now_us) != was_two_way:
             self._heartbeat.soon(now_us)
-        effects = self._judge(sender, alive, now_us) or self._maybe_merge(now_us)
+        verdict = self._judge(sender, alive)
+        early = [Dropped(Counter.ALIVE_TOO_EARLY)] if verdict is AliveVerdict.TOO_EARLY else []
+        ended = self._on_breach(verdict, sender, alive, now_us) if isinstance(verdict, Reason) else []
+        effects = ended or self._maybe_merge(now_us)
         self._hasten(now_us)
-        return effects
+        return [*early, *effects]
 
     def _hasten(self, now_us: int) -> None:
         """Waiting is for others to be heard: once everybody is here or known to be gone, it ends."""
@@ -213,22 +213,21 @@ class Machine:
         base = self.members if self.active else (self.kit.me,)
         return tuple(to_propose(self.hearing, base, self._excluded, now_us))
 
-    def _judge(self, sender: Life, alive: Alive, now_us: int) -> list[Outcome]:
-        """What an ALIVE says about our view or attempt, if its sender belongs to it."""
+    def _judge(self, sender: Life, alive: Alive) -> AliveVerdict | Reason | None:
+        """What an ALIVE says about our view or attempt, if we are in one."""
         current = self.attempt or (Attempt(self.view, self.members) if self.active else None)
-        verdict = judge(current, sender, alive) if current is not None else None
-        if verdict is AliveVerdict.TOO_EARLY:
-            self.kit.count.drop(Counter.ALIVE_TOO_EARLY)
-        if not isinstance(verdict, Reason):
-            return []
-        if verdict is Reason.PEER_LEFT and alive.is_arriving and self.active:
+        return judge(current, sender, alive) if current is not None else None
+
+    def _on_breach(self, reason: Reason, sender: Life, alive: Alive, now_us: int) -> list[Outcome]:
+        """A member of our view or attempt is no longer with us."""
+        if reason is Reason.PEER_LEFT and alive.is_arriving and self.active:
             # It works on a newer attempt: most likely ours too, and the proposal to us is on its way.
             known, self._moved_on[sender.rank] = self._moved_on.get(sender.rank), alive.promised
             if known != alive.promised:
                 return []
-        return self.lost(verdict, self.kit.name(sender.rank), now_us)
+        return self.lost(reason, self.kit.name(sender.rank), now_us)
 
-    def on_join(self, sender: Life, join: Join, now_us: int) -> list[Outcome]:
+    def on_join(self, sender: Life, join: Join, now_us: int) -> list[FrameOutcome]:
         effects = self.on_alive(sender, join.alive, now_us)
         peer = self.hearing.peers.get(sender.rank)
         if peer is None or peer.alive is not join.alive:
@@ -247,45 +246,38 @@ class Machine:
             self.kit.deadlines.set(EvsDeadline.FOLLOW, now_us + wait_us)
         return effects
 
-    def on_new_memb(self, sender: Life, frame: NewMemb, now_us: int) -> list[Outcome]:
+    def on_new_memb(self, sender: Life, frame: NewMemb, now_us: int) -> list[FrameOutcome]:
         if frame.attempt == self.promised:
             return []  # A repetition: our STATETRANS answers it.
         if frame.attempt.counter <= self.promised.counter:
-            self.kit.count.drop(Counter.ATTEMPT_OLDER)
             refusal = Refuse(frame.attempt, max(self.counter, self.promised.counter))
-            return [self.kit.send((sender.rank,), refusal)]
+            return [Dropped(Counter.ATTEMPT_OLDER), self.kit.send((sender.rank,), refusal)]
         if is_far(frame.attempt.counter, self.counter):
-            self.kit.count.drop(Counter.PROPOSAL_COUNTER_FAR_AHEAD)
-            return []
+            return [Dropped(Counter.PROPOSAL_COUNTER_FAR_AHEAD)]
         if frame.attempt.proposer_life != sender or not is_for(self.kit.me, frame.members, self.kit.cluster):
-            self.kit.count.drop(Counter.PROPOSAL_NOT_FOR_US)
-            return []
+            return [Dropped(Counter.PROPOSAL_NOT_FOR_US)]
         attempt = Attempt(frame.attempt, frame.members)
         return [*self._promise(attempt, Reason.PROMISED, now_us), Begin(attempt)]
 
-    def on_refuse(self, sender: Life, frame: Refuse, now_us: int) -> list[Outcome]:
+    def on_refuse(self, sender: Life, frame: Refuse, now_us: int) -> list[FrameOutcome]:
         ours = self.attempt is not None and self.attempt.ballot == frame.attempt and sender in self.attempt.members
         if not ours or is_far(frame.counter, self.counter):
-            self.kit.count.drop(Counter.REFUSAL_NOT_OURS)
-            return []
+            return [Dropped(Counter.REFUSAL_NOT_OURS)]
         self.counter = max(self.counter, frame.counter)
-        return self.lost(Reason.ATTEMPT_REFUSED, "", now_us)
+        return [*self.lost(Reason.ATTEMPT_REFUSED, "", now_us)]
 
-    def on_goodbye(self, sender: Life, now_us: int) -> list[Outcome]:
+    def on_goodbye(self, sender: Life, now_us: int) -> list[FrameOutcome]:
         """A member leaves in good order: the lowest of the others proposes the view without it at once."""
         if not self.hearing.hint_gone(sender, Reason.PEER_GOODBYE):
-            self.kit.count.drop(Counter.GOODBYE_UNKNOWN)
-            return []
+            return [Dropped(Counter.GOODBYE_UNKNOWN)]
         self.kit.count.add(Counter.GOODBYE_HEARD)
         if self.attempt is not None and sender in self.attempt.members:
-            return self.lost(Reason.PEER_GOODBYE, self.kit.name(sender.rank), now_us)
+            return [*self.lost(Reason.PEER_GOODBYE, self.kit.name(sender.rank), now_us)]
         if not self.active or sender not in self.members:
             return []
         rest = tuple(life for life in self.members if life != sender)
         self.ending = Ending(Reason.PEER_GOODBYE, self.kit.name(sender.rank))
-        if rest[0] == self.kit.me:
-            return self._propose(rest, now_us)
-        return []
+        return [*self._propose(rest, now_us)] if rest[0] == self.kit.me else []
 
     def on_peer_refused(self, rank: int, now_us: int) -> list[Outcome]:
         peer = self.hearing.peers.get(rank)

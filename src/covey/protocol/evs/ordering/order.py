@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from covey.ids import Ballot, Life
-from covey.protocol.counters import Count, Counter
+from covey.protocol.counters import Count, Counter, Dropped
 from covey.protocol.values import (
     START,
     Announcement,
@@ -55,15 +55,14 @@ class Order:
 
     # --- in a working view
 
-    def add(self, bundle: Bundle) -> list[Delivery]:
+    def add(self, bundle: Bundle) -> list[Delivery] | Dropped:
         """Take a new bundle; returns what it allows to be delivered ahead of the order."""
         log = self.logs.get(bundle.site)
         if self.frozen or log is None or not log.add(bundle):
-            self._count.drop(Counter.BUNDLE_KNOWN)
-            return []
-        if not self._enter(bundle) or bundle.service not in EARLY:
-            return []
-        if self.hold_early and bundle.origin != self._me:
+            return Dropped(Counter.BUNDLE_KNOWN)
+        if (dropped := self._enter(bundle)) is not None:
+            return dropped
+        if bundle.service not in EARLY or (self.hold_early and bundle.origin != self._me):
             return []
         return self._early(bundle)
 
@@ -137,12 +136,9 @@ class Order:
         sites = tuple(log.declaration() for log in self.logs.values())
         return Declaration(self.view, self.position, self._aru_when_frozen, high, tuple(sorted(commit)), sites)
 
-    def recover(self, bundle: Bundle) -> bool:
+    def recover(self, bundle: Bundle) -> Dropped | None:
         """Take a bundle that a co-mover resent. It waits for its place: nothing comes early any more."""
-        if not self.logs[bundle.site].add(bundle):
-            return False
-        self._enter(bundle)
-        return True
+        return self._enter(bundle) if self.logs[bundle.site].add(bundle) else Dropped(Counter.RESEND_NOT_WANTED)
 
     def raise_frontiers(self, frontiers: dict[int, int]) -> None:
         """We are done with an attempt: what it knew of the sites stays known (docs/protocol/recovery.md, 5)."""
@@ -181,16 +177,15 @@ class Order:
 
     # --- helpers
 
-    def _enter(self, bundle: Bundle) -> bool:
+    def _enter(self, bundle: Bundle) -> Dropped | None:
         """A bundle takes its place. A second one for the same place of its session never leaves the order."""
         if not self._session(bundle).hold(bundle):
-            self._count.drop(Counter.BUNDLE_PLACE_TAKEN)
             bundle.passed = True
-            return False
+            return Dropped(Counter.BUNDLE_PLACE_TAKEN)
         stamp = bundle.stamp
         heappush(self._heap, (stamp, bundle.site, bundle.number, bundle))
         self._highest = max(self._highest, stamp)
-        return True
+        return None
 
     def _session(self, bundle: Bundle) -> SessionOrder:
         key = (bundle.origin, bundle.session)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from covey.protocol.counters import Counter
+from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Effect
 from covey.protocol.evs.announcing import Announcer
 from covey.protocol.evs.flow import Flow
@@ -96,8 +96,8 @@ class AloneStamper:
     def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...]:
         return ()
 
-    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect] | None:
-        return None
+    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
+        return [Dropped(Counter.FRAME_MISDIRECTED)]
 
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
         return []

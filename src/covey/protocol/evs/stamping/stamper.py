@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
+from covey.protocol.counters import Dropped
 from covey.protocol.effects import Effect
 from covey.protocol.evs.frames import Chunk, Data, Hurry, Parked, Token
 
@@ -32,11 +33,10 @@ class Stamper(Protocol):
     def received_here(self) -> dict[int, int]:
         """Of each site, up to where everybody in ours has all bundles."""
 
-    def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...]:
+    def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...] | Dropped:
         """The pieces of a packet from our own site that are new."""
 
-    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect] | None:
-        """None: frames of this kind are not for this kind of site."""
+    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]: ...
 
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]: ...
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from covey.protocol.counters import Counter
+from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Effect
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.flow import Flow
@@ -39,7 +39,8 @@ class TokenStamper:
         if self._flow.members[0] != self._kit.me:
             self._kit.deadlines.set(EvsDeadline.TOKEN_LOST, now_us + self.ring.lost_after_us(now_us))
             return []
-        return self._on_token(self.ring.first_token(tuple(self._flow.order.logs), self.stamp), now_us) or []
+        self.ring.hold(self.ring.first_token(tuple(self._flow.order.logs), self.stamp), now_us, self._kit.deadlines)
+        return self._use_token(now_us)
 
     def submitted(self, now_us: int) -> list[Effect]:
         if self.ring.resume() is not None:
@@ -57,36 +58,36 @@ class TokenStamper:
     def received_here(self) -> dict[int, int]:
         return {source: everywhere.usable for source, everywhere in self.ring.received_everywhere.items()}
 
-    def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...]:
+    def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...] | Dropped:
         return self.ring.on_data(frame, datagram, self._kit.deadlines)
 
     # --- the token
 
-    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect] | None:
+    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
         if isinstance(frame, Token):
             return self._on_token(frame, now_us)
         if isinstance(frame, Parked):
             self.ring.on_parked(frame, self._kit.deadlines)
-            return self.submitted(now_us) if len(self._flow.queue) else []
+            return [*self.submitted(now_us)] if len(self._flow.queue) else []
         assert isinstance(frame, Hurry)
-        return self._use_token(now_us) if self.ring.resume() is not None else []
+        return [*self._use_token(now_us)] if self.ring.resume() is not None else []
 
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
         if deadline is EvsDeadline.TOKEN_RESEND:
             return list[Effect](self.ring.resend_token(now_us, self._kit.deadlines))
         return list[Effect](self.ring.hurry(now_us, self._kit.deadlines))
 
-    def _on_token(self, token: Token, now_us: int) -> list[Effect] | None:
+    def _on_token(self, token: Token, now_us: int) -> list[Effect | Dropped]:
         order = self._flow.order
         if {site for site, _ in token.received_floors} != set(order.logs):
-            return None
+            return [Dropped(Counter.FRAME_MISDIRECTED)]
         most = order.logs[self._kit.site].gap_free + self._ahead_max
         if token.site_seq > most or self._kit.clock.is_of_another_age(token.stamp, now_us):
-            self._kit.count.drop(Counter.TOKEN_IMPOSSIBLE)
-            return []
-        if not self.ring.accept(token, now_us, self._kit.deadlines):
-            return list[Effect](self.ring.on_duplicate(token))
-        return self._use_token(now_us)
+            return [Dropped(Counter.TOKEN_IMPOSSIBLE)]
+        if (dropped := self.ring.why_not(token)) is not None:
+            return [dropped, *self.ring.on_duplicate(token)]
+        self.ring.hold(token, now_us, self._kit.deadlines)
+        return [*self._use_token(now_us)]
 
     def _use_token(self, now_us: int) -> list[Effect]:
         """Learn from it, stamp what it allows, and hand it on with what we know."""
