@@ -71,7 +71,7 @@ def bundles(draw: st.DrawFn) -> Bundle:
         session=draw(st.integers(0, 2**32 - 1)),
         session_seq=draw(NUMBER),
         count=draw(COUNT),
-        place=draw(NUMBER),
+        fifo_number=draw(NUMBER),
         service=draw(st.sampled_from(Service)) if of_messages else Service.AGREED,
         fragment=draw(st.integers(0, fragments - 1)),
         fragments=fragments,

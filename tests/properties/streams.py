@@ -76,9 +76,9 @@ def breaks_fifo(deliveries: list[Delivery]) -> list[tuple[int, int]]:
     broken = []
     for delivery in deliveries:
         one = delivery.bundle
-        first = one.place - one.fragment
+        first = one.fifo_number - one.fragment
         places = done.setdefault(one.key, set())
         if one.service is not Service.RELIABLE and not places.issuperset(range(1, first)):
             broken.append(name(delivery))
-        places.update(range(first, one.place + 1))
+        places.update(range(first, one.fifo_number + 1))
     return broken

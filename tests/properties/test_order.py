@@ -104,8 +104,10 @@ class Receiver:
         """Reliable messages all of whose fragments are here, by their last."""
         whole = set()
         for last in self.bundles:
-            first = last.place - last.fragment
-            parts = [one for one in self.bundles if one.key == last.key and first <= one.place <= last.place]
+            first = last.fifo_number - last.fragment
+            parts = [
+                one for one in self.bundles if one.key == last.key and first <= one.fifo_number <= last.fifo_number
+            ]
             if last.service is Service.RELIABLE and last.is_last_fragment:
                 if all((part.site, part.number) in self.arrived for part in parts):
                     whole.add((last.site, last.number))
@@ -128,7 +130,9 @@ def test_a_message_comes_with_all_its_fragments_in_order(seed: int) -> None:
     receiver = Receiver(seed)
     receiver.play()
     for last, payloads in receiver.delivered:
-        parts = [f"{last.origin.rank}.{last.session}.{last.place - back}" for back in range(last.fragment, -1, -1)]
+        parts = [
+            f"{last.origin.rank}.{last.session}.{last.fifo_number - back}" for back in range(last.fragment, -1, -1)
+        ]
         assert [bytes(payload).decode() for payload in payloads] == parts
 
 

@@ -17,7 +17,7 @@ from covey.ids import Ballot, Life
 from covey.protocol.counters import Count, Dropped
 from covey.protocol.evs.ordering.log import SiteLog
 from covey.protocol.evs.ordering.order import Order
-from covey.protocol.evs.ordering.recovery import Holdings, Plan, make_plan, missing
+from covey.protocol.evs.ordering.recovery import Holdings, RecoveryPlan, make_plan, missing
 from covey.protocol.values import Announcement, Bundle, Delivery, Service
 from tests.properties.streams import STRONG, Source, breaks_fifo, fresh, name
 
@@ -130,7 +130,7 @@ class SmallWorld:
 
     # --- and ends
 
-    def exchange(self, movers: list[Daemon], done: list[Daemon]) -> Plan:
+    def exchange(self, movers: list[Daemon], done: list[Daemon]) -> RecoveryPlan:
         """One attempt: declare and resend. Whoever is done has all of it; the others got only some."""
         declarations = {}
         for mover in movers:
@@ -149,7 +149,7 @@ class SmallWorld:
             mover.commit = plan.commit
         return plan
 
-    def end(self, movers: list[Daemon] | None = None) -> Plan:
+    def end(self, movers: list[Daemon] | None = None) -> RecoveryPlan:
         """An attempt that succeeds."""
         together = self.movers if movers is None else movers
         plan = self.exchange(together, together)

@@ -15,10 +15,10 @@ from covey.protocol.effects import Deliver
 from covey.protocol.groups import layer
 from covey.protocol.groups.layer import Groups, Out, names
 from covey.protocol.groups.roster import Member, Roster
-from covey.protocol.groups.step import Members, Step
+from covey.protocol.groups.step import Members, NetworkStep
 from covey.protocol.inputs import Submit
 from covey.protocol.notices import NET, Change, GroupSignalled, LeftGroup, Run, Views, WholeView
-from covey.protocol.session.session import Session
+from covey.protocol.session.session import ClientSession
 from covey.protocol.telling import Changed, Passed, Telling, Told
 from covey.protocol.transport import queue
 from covey.protocol.transport.queue import SubmitQueue, Waiting
@@ -70,7 +70,7 @@ def _all_moved_together(what: Any) -> Any:
 def _nobody_is_a_stranger(right: Any) -> Any:
     """Whole lists instead of differences: only they can call somebody new one who moved with us."""
 
-    def for_who_stayed(self: Step, group: str, before: Members, now: Members, together: Members) -> WholeView:
+    def for_who_stayed(self: NetworkStep, group: str, before: Members, now: Members, together: Members) -> WholeView:
         return self._whole(group, names(now.values()), names(now.values()))
 
     return for_who_stayed
@@ -111,7 +111,7 @@ def _light_views_after_the_signal(right: Any) -> Any:
 
 
 def _only_who_was_there(right: Any) -> Any:
-    def touched_by(self: Step, bundle: Bundle) -> Iterator[str]:
+    def touched_by(self: NetworkStep, bundle: Bundle) -> Iterator[str]:
         if bundle.kind is not Kind.MESSAGES:
             yield from right(self, bundle)
 
@@ -119,7 +119,7 @@ def _only_who_was_there(right: Any) -> Any:
 
 
 def _all_touched(right: Any) -> Any:
-    def touched(self: Step) -> Iterator[str]:
+    def touched(self: NetworkStep) -> Iterator[str]:
         yield from self._roster.local_groups()
         yield from right(self)
 
@@ -145,7 +145,7 @@ def _at_most_one_session(right: Any) -> Any:
 
 
 def _free_at_once(right: Any) -> Any:
-    def depart(self: Desk, session: Session, why: str) -> None:
+    def depart(self: Desk, session: ClientSession, why: str) -> None:
         right(self, session, why)
         self.free(session.number)
 
@@ -153,7 +153,7 @@ def _free_at_once(right: Any) -> Any:
 
 
 def _crash_unnoticed(right: Any) -> Any:
-    def change(self: Desk, session: Session, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
+    def change(self: Desk, session: ClientSession, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
         if kind is Kind.DISCONNECT:
             self.free(session.number)
         else:
@@ -163,7 +163,7 @@ def _crash_unnoticed(right: Any) -> Any:
 
 
 def _joiners_hear_at_once(right: Any) -> Any:
-    def deliver(self: Step, effect: Deliver) -> Iterator[Out | None]:
+    def deliver(self: NetworkStep, effect: Deliver) -> Iterator[Out | None]:
         yield from right(self, effect)
         bundle = effect.bundle
         if bundle.kind is Kind.JOIN and bundle.origin == self._me:
@@ -247,12 +247,12 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
         "S5", "the transitional set is all members", Groups, "changed", _rewritten(_all_moved_together)
     ),
     "strangers moved with us": Mutant(
-        "S5", "network views know no strangers", Step, "_for_who_stayed", _nobody_is_a_stranger
+        "S5", "network views know no strangers", NetworkStep, "_for_who_stayed", _nobody_is_a_stranger
     ),
     "apart forgotten": Mutant(
         "S5",
         "a difference does not say who did not move with us",
-        Step,
+        NetworkStep,
         "views",
         _rewritten(_views_as(_nobody_is_apart)),
     ),
@@ -265,9 +265,13 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
     ),
     "only some strangers adopted": Mutant("C3", "a merge forgets sessions", Roster, "adopt", _at_most_one_session),
     "agreed after the signal untouched": Mutant(
-        "C2", "a group goes on though the daemons' view ended inside it", Step, "_touched_by", _only_who_was_there
+        "C2",
+        "a group goes on though the daemons' view ended inside it",
+        NetworkStep,
+        "_touched_by",
+        _only_who_was_there,
     ),
-    "every group touched": Mutant("C4", "a daemon change is shown to all", Step, "_touched", _all_touched),
+    "every group touched": Mutant("C4", "a daemon change is shown to all", NetworkStep, "_touched", _all_touched),
     "wrong cause": Mutant("C5", "every view is called a join", Groups, "changed", _rewritten(_views_as(_same_cause))),
     "self leave forgotten": Mutant("C6", "nobody learns where it left", Groups, "changed", _rewritten(_no_self_leave)),
     "crash unnoticed": Mutant("C7", "a crashed client stays a member", Desk, "change", _crash_unnoticed),
@@ -277,12 +281,16 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
     ),
     "once for each group": Mutant("M9", "a message comes once for each group", layer, "gathered", _once_for_each_group),
     "joiners hear at once": Mutant(
-        "S1", "who joins after the signal hears before its view", Step, "deliver", _joiners_hear_at_once
+        "S1", "who joins after the signal hears before its view", NetworkStep, "deliver", _joiners_hear_at_once
     ),
     "heard after leaving": Mutant("S1", "messages go on after the leave", Roster, "leave", _stays_after_leaving),
     "changes not ordered": Mutant("C2", "joins and leaves are only reliable", Admission, "put", _weak_changes),
     "signal twice": Mutant(
-        "S11", "the signal is told twice", Step, "signals", lambda right: lambda self: iter(2 * list(right(self)))
+        "S11",
+        "the signal is told twice",
+        NetworkStep,
+        "signals",
+        lambda right: lambda self: iter(2 * list(right(self))),
     ),
     "told before the last is": Mutant(
         "M5", "what comes next is told before the last is done", Telling, "next", _next_begun_too_early

@@ -29,7 +29,7 @@ from covey.protocol.evs.membership.merging import Merging
 from covey.protocol.evs.ordering import recovery
 from covey.protocol.evs.ordering.log import SiteLog
 from covey.protocol.evs.ordering.order import Order
-from covey.protocol.evs.ordering.recovery import Plan
+from covey.protocol.evs.ordering.recovery import RecoveryPlan
 from covey.protocol.evs.ordering.sessions import SessionOrder
 from covey.protocol.evs.ordering.stability import Stability
 from covey.protocol.evs.states import Reason
@@ -155,7 +155,7 @@ def _moved_if_member_of_both(right: Any) -> Any:
 def _forget_early(right: Any) -> Any:
     def finish(self: SessionOrder, delivery: Delivery) -> None:
         last = delivery.bundle
-        for place in range(last.place - last.fragments + 1, last.place + 1):
+        for place in range(last.fifo_number - last.fragments + 1, last.fifo_number + 1):
             self._mark(place)
 
     return finish
@@ -198,14 +198,14 @@ def _aru_alone(right: Any) -> Any:
 
 
 def _nothing_above_hole(right: Any) -> Any:
-    def survives(self: Order, bundle: Bundle, plan: Plan) -> bool:
+    def survives(self: Order, bundle: Bundle, plan: RecoveryPlan) -> bool:
         return bundle.stamp <= plan.hole_line or bundle.service is Service.RELIABLE
 
     return survives
 
 
 def _reliable_needs_commit(right: Any) -> Any:
-    def survives(self: Order, bundle: Bundle, plan: Plan) -> bool:
+    def survives(self: Order, bundle: Bundle, plan: RecoveryPlan) -> bool:
         if bundle.service is Service.RELIABLE and bundle.stamp > plan.hole_line:
             return bundle.origin in plan.commit
         return right(self, bundle, plan)  # type: ignore[no-any-return]
@@ -241,7 +241,7 @@ def _agreed_counts_as_done(right: Any) -> Any:
     def hold(self: SessionOrder, bundle: Bundle) -> bool:
         held = right(self, bundle)
         if bundle.service >= Service.CAUSAL:
-            self._mark(bundle.place)
+            self._mark(bundle.fifo_number)
         return bool(held)
 
     return hold

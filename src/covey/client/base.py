@@ -14,14 +14,14 @@ from covey.errors import CoveyError, ReconnectError, SessionOverError
 
 from .events import Event, Reconnected
 from .inbox import Inbox
-from .plan import Plan
+from .plan import ConnectPlan
 from .protocol import WE_LEFT, ClientProtocol
 from .stream import Stream
 from .watch import Watch
 
 
 class SessionBase:
-    def __init__(self, plan: Plan, stream: Stream, events: list[Event], place: int, now: float) -> None:
+    def __init__(self, plan: ConnectPlan, stream: Stream, events: list[Event], place: int, now: float) -> None:
         self._plan = plan
         self._inbox = Inbox()
         self._is_final = False

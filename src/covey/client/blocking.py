@@ -34,7 +34,7 @@ from .base import SessionBase
 from .dial_blocking import Dialled, dial
 from .events import Event, Reconnecting, Single
 from .options import SendOptions
-from .plan import DAEMON_TIMEOUT_S, TIMEOUT_S, Address, Bounds, Plan, make_plan
+from .plan import DAEMON_TIMEOUT_S, TIMEOUT_S, Address, Bounds, ConnectPlan, make_plan
 from .protocol import ClientProtocol
 from .routes import Data, Destinations, listed
 from .searching import Found, Searching, drop
@@ -91,7 +91,7 @@ def connect(
 class Session(SessionBase):
     """An open session. Iterate over it for its events; what is asked and sent keeps its order."""
 
-    def __init__(self, plan: Plan, dialled: Dialled, alive_thread: bool = False) -> None:
+    def __init__(self, plan: ConnectPlan, dialled: Dialled, alive_thread: bool = False) -> None:
         super().__init__(plan, *dialled, time.monotonic())
         self._lock = threading.RLock()  # A handler of signals may call us while we are called.
         self._turn = threading.RLock()

@@ -16,7 +16,7 @@ from covey.protocol.wire.words import Policy
 from covey.trace.client import ClientRecorder
 
 from .dial import dial
-from .plan import DAEMON_TIMEOUT_S, TIMEOUT_S, Address, Bounds, Plan, make_plan
+from .plan import DAEMON_TIMEOUT_S, TIMEOUT_S, Address, Bounds, ConnectPlan, make_plan
 from .session import Session
 
 
@@ -86,7 +86,7 @@ FIRST: Final = "write `async with covey.connect(…) as session:`, or `session =
 class Connecting:
     """What `connect` gives: await it, or enter it with `async with`, once."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ConnectPlan) -> None:
         self._plan = plan
         self._session: Session | None = None
 

@@ -16,7 +16,7 @@ from covey.errors import ConnectError, RefusedError
 
 from .address import Endpoint, Tcp, Unix
 from .events import Event
-from .plan import Plan, check_welcome, failed, why_not
+from .plan import ConnectPlan, check_welcome, failed, why_not
 from .protocol import ClientProtocol
 from .stream import BUSY_PAUSE_S, READ_BYTES, Stream, prepare_tcp
 
@@ -30,7 +30,7 @@ class Dialled(NamedTuple):
     """Of the address in the plan."""
 
 
-async def dial(plan: Plan, first: int = 0) -> Dialled:
+async def dial(plan: ConnectPlan, first: int = 0) -> Dialled:
     """Try each address once."""
     problems: list[str] = []
     refusals: list[RefusedError] = []

@@ -17,7 +17,7 @@ from covey.errors import ConnectError, RefusedError
 
 from .address import Endpoint, Unix
 from .events import Event
-from .plan import Plan, check_welcome, failed, why_not
+from .plan import ConnectPlan, check_welcome, failed, why_not
 from .protocol import ClientProtocol
 from .stream import BUSY_PAUSE_S, READ_BYTES, Stream, prepare_tcp
 
@@ -28,7 +28,7 @@ PATIENCE_MIN_S: Final = 0.01
 """The last address is tried too, however little time is left."""
 
 
-def dial(plan: Plan, first: int = 0, patience_s: float | None = None) -> Dialled:
+def dial(plan: ConnectPlan, first: int = 0, patience_s: float | None = None) -> Dialled:
     """Try each address once; none for longer than its time, or than patience lasts."""
     deadline = inf if patience_s is None else time.monotonic() + patience_s
     problems: list[str] = []

@@ -65,7 +65,7 @@ def _ms(seconds: float | None) -> int:
     return 0 if seconds is None else max(1, round(seconds * 1_000))
 
 
-class Plan(NamedTuple):
+class ConnectPlan(NamedTuple):
     """The arguments of `connect`."""
 
     name: str
@@ -103,13 +103,13 @@ def make_plan(
     timeout_s: float,
     bounds: Bounds,
     recorder: ClientRecorder | None,
-) -> Plan:
+) -> ConnectPlan:
     _check_seconds("timeout", timeout_s, "write the seconds that a daemon may take to answer")
     _check_bounds(bounds)
     addresses = _checked_addresses(address)
     is_list = not (address is None or isinstance(address, str))
     reconnects = is_list if reconnect is None else reconnect
-    plan = Plan(name, addresses, reconnects, priority, policy, timeout_s, bounds, recorder)
+    plan = ConnectPlan(name, addresses, reconnects, priority, policy, timeout_s, bounds, recorder)
     plan.protocol()
     return plan
 

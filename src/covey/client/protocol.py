@@ -68,7 +68,7 @@ VIEW_BYTES_MAX: Final = 32 * 1024 * 1024
 """A frame may be so large also where messages are small: it may name all members of a group."""
 
 
-class State(Enum):
+class ClientState(Enum):
     """Where a session is."""
 
     GREETING = "the daemon has not let us in yet"
@@ -104,7 +104,7 @@ class ClientProtocol:
         observer: Observer | None = None,
     ) -> None:
         _check_arguments(name, priority, policy)
-        self._state = State.GREETING
+        self._state = ClientState.GREETING
         self._observer = observer
         self._asked_name = name
         bounds = (daemon_timeout_ms, alive_timeout_ms, lag_max_ms)
@@ -138,11 +138,11 @@ class ClientProtocol:
 
     @property
     def is_open(self) -> bool:
-        return self._state is State.OPEN
+        return self._state is ClientState.OPEN
 
     @property
     def is_over(self) -> bool:
-        return self._state is State.OVER
+        return self._state is ClientState.OVER
 
     @property
     def has_left(self) -> bool:
@@ -193,7 +193,7 @@ class ClientProtocol:
 
     def send(self, groups: Destinations, payload: Data, options: SendOptions = PLAIN) -> int:
         """Queue one message for groups and private addresses; its number in this session."""
-        if self._state is not State.OPEN:
+        if self._state is not ClientState.OPEN:
             self._check_open()
         route = self._routes.route(groups, options)
         if type(payload) is not bytes or len(payload) > route.payload_bytes_max:  # Seldom: a call for each one costs.
@@ -215,13 +215,13 @@ class ClientProtocol:
 
     def say_alive(self) -> None:
         """Say so with the next bytes that are taken, before what waits: once, however often it is asked."""
-        self.owes_life = self._state is State.OPEN
+        self.owes_life = self._state is ClientState.OPEN
 
     def bye(self) -> None:
         """Leave in good order, after all that was asked before. No more events come."""
-        if self._state is State.OPEN:
+        if self._state is ClientState.OPEN:
             self._enter_leaving()
-        elif self._state is State.GREETING:
+        elif self._state is ClientState.GREETING:
             self._enter_over("we left before the daemon had let us in")
 
     # --- the stream
@@ -229,15 +229,15 @@ class ClientProtocol:
     def take(self, room: int) -> list[Payload]:
         """About `room` bytes to write now, and at least one frame if any can be written."""
         taken: list[Payload] = []
-        if self._hello and self._state is State.GREETING:
+        if self._hello and self._state is ClientState.GREETING:
             taken.append(self._hello)
             self._hello = b""
         if self.owes_life:
             taken.append(_ALIVE)
             self.owes_life = False
-        if self._state is State.OPEN:
+        if self._state is ClientState.OPEN:
             return taken + self._outbox.take(room) if taken else self._outbox.take(room)
-        if self._state is not State.LEAVING:
+        if self._state is not ClientState.LEAVING:
             return taken
         taken += self._outbox.take(room)
         if not self._outbox.size:
@@ -249,7 +249,7 @@ class ClientProtocol:
         events: list[Event] = []
         try:
             for kind, body in self._frames(bytes(data)):  # Batches may keep it: it must not change.
-                if self._state is not State.OPEN and self._state is not State.GREETING:
+                if self._state is not ClientState.OPEN and self._state is not ClientState.GREETING:
                     break
                 happened = self._on_word(read_from_daemon(kind, body))
                 if self._observer is not None:  # Word by word, whatever came in one read.
@@ -272,16 +272,16 @@ class ClientProtocol:
     def _frames(self, data: bytes) -> Iterator[tuple[int, memoryview]]:
         """The first frame tells how large the others may be, so nothing behind it is looked at before it is done."""
         at = 0
-        while self._state is State.GREETING and at < len(data):
+        while self._state is ClientState.GREETING and at < len(data):
             yield from self._splitter.feed(data[at : at + 1])
             at += 1
-        if self._state is State.OPEN and at < len(data):
+        if self._state is ClientState.OPEN and at < len(data):
             yield from self._splitter.feed(data[at:] if at else data)
 
     # --- what the daemon says
 
     def _on_word(self, word: FromDaemon) -> list[Event]:
-        if self._state is State.GREETING:
+        if self._state is ClientState.GREETING:
             return self._on_greeting(word)
         if isinstance(word, Arrived):
             return [batch_or_failure(word)]
@@ -331,13 +331,13 @@ class ClientProtocol:
         self._splitter.frame_bytes_max = max(message_bytes_max, VIEW_BYTES_MAX) + FRAME_SLACK
         self._outbox.open(prefix)
         self._routes = Routes(message_bytes_max, word.bundle_bytes, prefix)
-        self._state = State.OPEN
+        self._state = ClientState.OPEN
         if self._observer is not None:
             self._observer.on_open(word.process)
 
     def _enter_leaving(self) -> None:
         self._outbox.put_request(encode_word(Bye()))
-        self._state = State.LEAVING
+        self._state = ClientState.LEAVING
         if self._observer is not None:
             self._observer.on_bye()
 
@@ -371,14 +371,14 @@ class ClientProtocol:
         return Failure(word.asked, word.reason)
 
     def _ended(self, reason: str, lag_bytes: int = 0, lag_seconds: float = 0.0) -> list[Event]:
-        if self._state is State.OVER:
+        if self._state is ClientState.OVER:
             return []
-        groups, asked_for = tuple(sorted(self._groups)), self._state is State.LEAVING
+        groups, asked_for = tuple(sorted(self._groups)), self._state is ClientState.LEAVING
         self._enter_over(reason)
         return [] if asked_for else [Disconnected(reason, lag_bytes, lag_seconds, groups)]
 
     def _enter_over(self, reason: str) -> None:
-        self._state = State.OVER
+        self._state = ClientState.OVER
         self.end = reason
         self.owes_life = False
         self._outbox.clear()
@@ -388,19 +388,19 @@ class ClientProtocol:
 
     def check(self) -> None:
         self._outbox.check()
-        if self._state is State.OVER:
+        if self._state is ClientState.OVER:
             assert len(self._groups) + len(self._views) + self.waiting_bytes == 0, "D2"
         assert self._rolls.keys() == self._views.keys(), "D3"
 
     # --- may it be asked
 
     def _check_alive(self) -> None:
-        if self._state in {State.LEAVING, State.OVER}:
+        if self._state in {ClientState.LEAVING, ClientState.OVER}:
             raise SessionOverError(f"the session has ended ({self.end or WE_LEFT}): connect again")
 
     def _check_open(self) -> None:
         self._check_alive()
-        if self._state is State.GREETING:
+        if self._state is ClientState.GREETING:
             raise LocalProtocolError("the daemon has not let us in yet: send when `is_open`")
 
 

@@ -15,7 +15,7 @@ from covey.errors import ConnectError
 
 from .dial_blocking import Dialled, dial
 from .events import Reconnecting
-from .plan import Plan
+from .plan import ConnectPlan
 from .search import Search
 
 Found = Reconnecting | Dialled | Exception | None
@@ -25,7 +25,7 @@ Found = Reconnecting | Dialled | Exception | None
 class Searching:
     """One search. It ends by itself, at the latest when the attempt that is under way has failed after `stop`."""
 
-    def __init__(self, plan: Plan, first: int) -> None:
+    def __init__(self, plan: ConnectPlan, first: int) -> None:
         self._plan = plan
         self._first = first
         self._lock = threading.Lock()

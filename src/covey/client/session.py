@@ -29,7 +29,7 @@ from .base import SessionBase
 from .dial import Dialled, dial
 from .events import Event, Single
 from .options import SendOptions
-from .plan import Plan
+from .plan import ConnectPlan
 from .routes import Data, Destinations
 from .search import Search
 from .watch import ALIVE_SHARE
@@ -40,7 +40,7 @@ SEND_BYTES_MAX: Final = 256 * 1024
 class Session(SessionBase):
     """An open session. Iterate over it for its events; what is asked and sent keeps its order."""
 
-    def __init__(self, plan: Plan, dialled: Dialled) -> None:
+    def __init__(self, plan: ConnectPlan, dialled: Dialled) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = get_ident()
         """Of our loop: while it runs, no other does so here. To ask which one does costs a call to the system."""

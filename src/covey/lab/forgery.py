@@ -129,7 +129,7 @@ class Forger:
             session=random.randrange(4),
             session_seq=self.number(40),
             count=random.choice((1, 1, 5, 1_000_000)),
-            place=self.number(20),
+            fifo_number=self.number(20),
             service=service,
             fragment=random.randrange(fragments),
             fragments=fragments,

@@ -16,7 +16,7 @@ from typing import Final
 
 from covey.protocol.dialects.native import NATIVE
 from covey.protocol.groups.declared import Declared
-from covey.protocol.session.session import Phase, Session
+from covey.protocol.session.session import ClientSession, Phase
 
 from .admission import Admission
 from .counters import Counter
@@ -125,7 +125,7 @@ class Clients:
         desk, most, connection = self._desk, self._kit.settings.sessions_max, connected.connection
         desk.now_us = now_us
         self._numbers += 1
-        session = desk.by_connection[connection] = Session(connected, self._numbers, NATIVE, now_us, desk.total)
+        session = desk.by_connection[connection] = ClientSession(connected, self._numbers, NATIVE, now_us, desk.total)
         desk.slow.on_connected(session, now_us)
         if len(desk.by_connection) - len(desk.over) > most:
             desk.reject(session, f"this daemon has {most} sessions, and takes no more")

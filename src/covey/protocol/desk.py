@@ -16,8 +16,8 @@ from covey.protocol.dialects.entries import Entry
 from covey.protocol.groups.layer import Groups
 from covey.protocol.session.blocking import Blocked
 from covey.protocol.session.names import Names
-from covey.protocol.session.outbox import USER_BYTES, Outbox, Total
-from covey.protocol.session.session import Phase, Session
+from covey.protocol.session.outbox import USER_BYTES, SessionOutbox, Total
+from covey.protocol.session.session import ClientSession, Phase
 from covey.protocol.session.slow import Remedy, SlowClients, requests
 from covey.protocol.wire.bodies import sender_prefix
 
@@ -41,17 +41,17 @@ class Desk:
         self.is_working = False
         """Whether there was a view in which messages are ordered when the step began."""
         self.groups = Groups(kit.me, kit.count)
-        self.by_connection: dict[int, Session] = {}
-        self.by_number: dict[int, Session] = {}
+        self.by_connection: dict[int, ClientSession] = {}
+        self.by_number: dict[int, ClientSession] = {}
         self.names = Names()
         self.total = Total()
         self.slow = SlowClients(kit, self.total, budget_bytes)
         self.blocked = Blocked(kit.settings.block_percent, kit.settings.block_max_ms)
-        self.unheard: dict[int, Session] = {}
+        self.unheard: dict[int, ClientSession] = {}
         """By connection: their words can be done now, as far as a step allows."""
-        self.held: dict[int, Session] = {}
+        self.held: dict[int, ClientSession] = {}
         """They send to groups whose senders wait."""
-        self.late: dict[int, Session] = {}
+        self.late: dict[int, ClientSession] = {}
         """By number: they are still to be told of views, which the rest of their step does not wait for."""
         self.late_count = 0
         self.memberships = 0
@@ -59,23 +59,23 @@ class Desk:
         self.now_us = 0
         self.over: set[int] = set()
         """Connections whose sessions are over; their last words may still be written."""
-        self._leaving: dict[int, Session] = {}
-        self.left_behind: deque[Outbox] = deque()
+        self._leaving: dict[int, ClientSession] = {}
+        self.left_behind: deque[SessionOutbox] = deque()
         """What waited for sessions that are gone."""
 
     # --- telling one
 
-    def tell(self, session: Session, notice: SessionNotice) -> None:
+    def tell(self, session: ClientSession, notice: SessionNotice) -> None:
         self.put(session, session.dialect.entry(notice))
 
-    def put_later(self, session: Session, entry: Entry) -> None:
+    def put_later(self, session: ClientSession, entry: Entry) -> None:
         """Of a view that many are told of: each when its turn comes, or before it is told anything else."""
         if session.phase is Phase.OPEN:
             session.late.append(entry)
             self.late[session.number] = session
             self.late_count += 1
 
-    def catch_up(self, session: Session) -> int:
+    def catch_up(self, session: ClientSession) -> int:
         """It is told what it was to be told later; how much that was."""
         entries, session.late = session.late, []
         self.late.pop(session.number, None)
@@ -84,7 +84,7 @@ class Desk:
             self.put(session, entry)
         return len(entries)
 
-    def put(self, session: Session, entry: Entry) -> None:
+    def put(self, session: ClientSession, entry: Entry) -> None:
         if session.late:
             self.catch_up(session)
         if session.phase is Phase.ENDING:
@@ -98,7 +98,7 @@ class Desk:
 
     # --- ordered changes
 
-    def change(self, session: Session, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
+    def change(self, session: ClientSession, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
         """An ordered change, in the session's own line."""
         session.changes += 1
         self.admission.put(
@@ -108,7 +108,7 @@ class Desk:
             )
         )  # fmt: skip
 
-    def block(self, session: Session) -> None:
+    def block(self, session: ClientSession) -> None:
         """The senders of its groups, and those who send to it alone, wait until it has caught up."""
         mine = self.groups.roster.groups_of(self.kit.me, session.number)
         for groups in requests([self.address(session.name), *mine]):
@@ -119,28 +119,28 @@ class Desk:
 
     # --- the end of one
 
-    def reject(self, session: Session, reason: str) -> None:
+    def reject(self, session: ClientSession, reason: str) -> None:
         self.kit.count.add(Counter.CLIENT_REJECTED)
         self._close(session, SessionRejected(reason), "")
 
-    def end(self, session: Session, reason: str, why: str = "") -> None:
+    def end(self, session: ClientSession, reason: str, why: str = "") -> None:
         """`why` is for the others in its groups, where it is their business."""
         if session.phase is not Phase.ENDING:
             self._close(session, SessionEnded(reason, session.outbox.size, session.outbox.lag_us(self.now_us)), why)
 
-    def end_noticed(self, session: Session, reason: str) -> None:
+    def end_noticed(self, session: ClientSession, reason: str) -> None:
         """It does not do its part: the operator, and the others in its groups, learn why it is ended."""
         self.effects.append(Notice(f"session {session.process} ended: {reason}"))
         self.end(session, reason, reason)
 
-    def bye(self, session: Session) -> None:
+    def bye(self, session: ClientSession) -> None:
         """It is let go once its departure is ordered: then its name is free again."""
         session.phase = Phase.ENDING
         self._wait_no_more(session)
         self._leaving[session.number] = session
         self.depart(session, "")
 
-    def forget(self, session: Session) -> None:
+    def forget(self, session: ClientSession) -> None:
         """Its stream is over, and all it said is done."""
         if self.by_connection.pop(session.connection, None) is None:
             return
@@ -169,7 +169,7 @@ class Desk:
             session.outbox.put(session.dialect.entry(SessionEnded("goodbye", 0, 0)), self.now_us)
             self.effects += [ClientReady(session.connection), ClientClosed(session.connection)]
 
-    def depart(self, session: Session, why: str) -> None:
+    def depart(self, session: ClientSession, why: str) -> None:
         """Its departure is ordered after everything it sent; only then is its name free."""
         session.blocking_us = None  # Nobody waits for it any more: not in the next view either.
         self.memberships -= len(session.asked)
@@ -183,7 +183,7 @@ class Desk:
         else:
             self.free(session.number)
 
-    def _close(self, session: Session, notice: SessionRejected | SessionEnded, why: str) -> None:
+    def _close(self, session: ClientSession, notice: SessionRejected | SessionEnded, why: str) -> None:
         """Tell the client why, write what waits, close, and let its groups know."""
         self.tell(session, notice)
         if session.phase is Phase.ENDING:
@@ -196,7 +196,7 @@ class Desk:
         if session.is_gone:
             self.forget(session)
 
-    def _wait_no_more(self, session: Session) -> None:
+    def _wait_no_more(self, session: ClientSession) -> None:
         if session.phase is Phase.ENDING:
             self.over.add(session.connection)
         session.words.clear()
@@ -212,7 +212,7 @@ class Desk:
 
     # --- slow ones
 
-    def carry_out(self, session: Session, remedy: Remedy) -> None:
+    def carry_out(self, session: ClientSession, remedy: Remedy) -> None:
         if remedy is Remedy.REJECT:
             self.reject(session, "it said nothing for too long: send HELLO first")
         elif remedy is Remedy.BLOCK:
@@ -222,13 +222,13 @@ class Desk:
         elif remedy is Remedy.END:
             self._too_slow(session, "it reads too slowly")
 
-    def _too_slow(self, session: Session, what: str) -> None:
+    def _too_slow(self, session: ClientSession, what: str) -> None:
         size, lag_us = session.outbox.size, session.outbox.lag_us(self.now_us)
         self.kit.count.add(Counter.CLIENT_TOO_SLOW)
         reason = f"{what}: {size} bytes wait, the oldest for {lag_us / 1_000_000:.1f} s"
         self.effects.append(Notice(f"session {session.process} ended: {reason}"))
         self.left_behind.append(session.outbox)
-        session.outbox = Outbox(self.total)
+        session.outbox = SessionOutbox(self.total)
         self._close(session, SessionEnded(reason, size, lag_us), what)
 
     def keep_to_budget(self, most: int) -> None:
@@ -246,7 +246,7 @@ class Desk:
         """More waits than may; and nothing is on its way out that would make it less."""
         return self.slow.is_over_budget and not self.left_behind and self.slow.has_large
 
-    def count_words(self, session: Session) -> None:
+    def count_words(self, session: ClientSession) -> None:
         """What it said and was not done counts like what waits for it."""
         size = session.words.size
         if size != session.words_bytes:

@@ -13,7 +13,7 @@ from typing import Final
 
 from covey.protocol.dialects.dialect import Shared
 from covey.protocol.session.alive import SILENCE_LEAST_MS, AwakeClock, Due, interval_ms, shorter_ms
-from covey.protocol.session.session import Phase, Session
+from covey.protocol.session.session import ClientSession, Phase
 from covey.protocol.wire.words import Hello
 
 from .counters import Counter
@@ -35,10 +35,10 @@ class Liveness:
     def begin(self, now_us: int) -> None:
         self._awake.step(now_us)
 
-    def heard(self, session: Session) -> None:
+    def heard(self, session: ClientSession) -> None:
         session.heard_us = self._awake.now_us
 
-    def watch(self, session: Session, hello: Hello) -> tuple[int, int]:
+    def watch(self, session: ClientSession, hello: Hello) -> tuple[int, int]:
         """How often it will hear from us, and after which silence of its own it is given up, in milliseconds."""
         settings = self._desk.kit.settings
         silence_ms = shorter_ms(hello.alive_timeout_ms, settings.session_silence_max_ms)
@@ -57,7 +57,7 @@ class Liveness:
             if session.phase is Phase.OPEN and not session.is_gone:
                 self._look_at(session, now_us)
 
-    def _look_at(self, session: Session, now_us: int) -> None:
+    def _look_at(self, session: ClientSession, now_us: int) -> None:
         silence_us = self._awake.now_us - session.heard_us
         if session.silence_max_us and session.reading and silence_us > session.silence_max_us:
             self._desk.kit.count.add(Counter.CLIENT_SILENT)

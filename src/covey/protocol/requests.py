@@ -14,7 +14,7 @@ from covey.config import FRAME_SLACK
 from covey.errors import FrameError
 from covey.protocol.session.blocking import Blocked
 from covey.protocol.session.problems import Destinations, hello_problem, join_problem, sending_problem
-from covey.protocol.session.session import Phase, Session
+from covey.protocol.session.session import ClientSession, Phase
 from covey.protocol.transport.queue import cost
 from covey.protocol.wire.group_names import pack_groups
 from covey.protocol.wire.words import (
@@ -49,7 +49,7 @@ class Requests:
     def begin(self) -> None:
         self._words_left = self._portions.words
 
-    def on_bytes(self, session: Session, data: bytes) -> None:
+    def on_bytes(self, session: ClientSession, data: bytes) -> None:
         session.words.put(data)
         self._work(session)
 
@@ -73,7 +73,7 @@ class Requests:
 
     # --- one client's turn
 
-    def _work(self, session: Session) -> None:
+    def _work(self, session: ClientSession) -> None:
         """Do what it said, until it has had its turn or must wait."""
         turn = min(self._portions.turn, self._words_left)
         waits = False
@@ -94,7 +94,7 @@ class Requests:
         self._desk.count_words(session)
         self._after(session)
 
-    def _after(self, session: Session) -> None:
+    def _after(self, session: ClientSession) -> None:
         """It is read from while nothing of it waits. If it is gone, that is when it is let go."""
         has_more = bool(session.words)
         if session.is_gone:
@@ -105,7 +105,7 @@ class Requests:
             self._liveness.heard(session)  # Its silence counts from here: nobody listened.
             self._desk.effects.append(ClientReading(session.connection, session.reading))
 
-    def _next(self, session: Session) -> FromClient | None:
+    def _next(self, session: ClientSession) -> FromClient | None:
         """What it said next; nothing if that is no word of its dialect: then it is ended."""
         try:
             return session.words.next()
@@ -113,13 +113,13 @@ class Requests:
             self._broken(session, error)
             return None
 
-    def _broken(self, session: Session, problem: FrameError) -> None:
+    def _broken(self, session: ClientSession, problem: FrameError) -> None:
         self._desk.kit.count.add(Family.CLIENT_ENDED.of(problem.reason))
         self._desk.end(session, f"it sent something that is no frame of ours ({problem})")
 
     # --- one word
 
-    def _do(self, session: Session, word: FromClient) -> bool:
+    def _do(self, session: ClientSession, word: FromClient) -> bool:
         """False if it must wait."""
         if session.phase is Phase.GREETING:
             self._greet(session, word)
@@ -135,7 +135,7 @@ class Requests:
             self._desk.end(session, "it said HELLO twice")
         return True
 
-    def _greet(self, session: Session, word: FromClient) -> None:
+    def _greet(self, session: ClientSession, word: FromClient) -> None:
         desk, settings = self._desk, self._desk.kit.settings
         problem = session.dialect.greeting_problem(word) or hello_problem(word, desk.names, settings)
         if problem or not isinstance(word, Hello):
@@ -152,7 +152,7 @@ class Requests:
         sizes = (settings.bundle_bytes, settings.message_bytes_max)
         desk.tell(session, SessionOpened(process, *sizes, interval_ms, silence_ms))
 
-    def _join(self, session: Session, group: str) -> bool:
+    def _join(self, session: ClientSession, group: str) -> bool:
         desk, settings = self._desk, self._desk.kit.settings
         problem = join_problem(session, group, settings.session_groups_max)
         if not problem and desk.memberships >= settings.memberships_max:
@@ -167,7 +167,7 @@ class Requests:
         desk.change(session, Kind.JOIN, (group,))
         return True
 
-    def _leave(self, session: Session, group: str) -> bool:
+    def _leave(self, session: ClientSession, group: str) -> bool:
         desk = self._desk
         if group not in session.asked:
             desk.tell(session, RequestFailed(f"leave {group}", "it is no member"))
@@ -179,11 +179,11 @@ class Requests:
         desk.change(session, Kind.LEAVE, (group,))
         return True
 
-    def _has_room(self, session: Session, group: str) -> bool:
+    def _has_room(self, session: ClientSession, group: str) -> bool:
         """A join or leave waits for room like a message."""
         return self._desk.queue.admits(session.number, cost(len(session.prefix), len(pack_groups((group,)))))
 
-    def _send(self, session: Session, word: Sending) -> bool:
+    def _send(self, session: ClientSession, word: Sending) -> bool:
         desk = self._desk
         problem = sending_problem(session, word, self._destinations)
         if problem:
@@ -203,7 +203,7 @@ class Requests:
             desk.tell(session, RequestFailed(f"send {word.session_seq}", refused))
         return True
 
-    def _may_send(self, session: Session, word: Sending) -> bool:
+    def _may_send(self, session: ClientSession, word: Sending) -> bool:
         desk = self._desk
         if self._blocked.must_wait(session.number, word.groups, desk.now_us):
             desk.queue.give_up(session.number)

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 from covey.protocol.dialects.dialect import Shared
 from covey.protocol.groups.layer import Groups, Out
-from covey.protocol.groups.step import Step
+from covey.protocol.groups.step import NetworkStep
 
 from .effects import Deliver, Installed
 from .portions import Portions
@@ -134,7 +134,7 @@ class Telling:
 
     def _daemon_change(self, change: Changed) -> Iterator[Told | Passed]:
         yield from self._catch_up()
-        yield from self._all(Step(self._groups, *change).told())
+        yield from self._all(NetworkStep(self._groups, *change).told())
         for effect in change.after:
             if effect.bundle.kind > Kind.MESSAGES:
                 yield Passed(effect)

@@ -80,7 +80,7 @@ class Bundle(msgspec.Struct, gc=False):
     """What daemons order, store and recover: a run of messages of one session, or one fragment of a large message.
 
     `number` counts 1, 2, 3 … per site and view, `stamp` grows with it; both are 0 for unreliable bundles, which stay
-    outside order and recovery. `place` counts 1, 2, 3 … per session and view.
+    outside order and recovery. `fifo_number` counts 1, 2, 3 … per session and view.
     """
 
     site: int
@@ -90,7 +90,7 @@ class Bundle(msgspec.Struct, gc=False):
     session: int
     session_seq: int
     count: int
-    place: int
+    fifo_number: int
     service: Service
     fragment: int
     fragments: int

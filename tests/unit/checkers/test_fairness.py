@@ -32,6 +32,9 @@ class Watched:
         """What session 101 has said waits at the daemon."""
         clients = self.world.nodes[0].core.clients
         clients.has_words_of = lambda number: self.is_there  # type: ignore[method-assign]
+        self.is_queued = False
+        """What session 101 has said waits to be ordered."""
+        clients.has_queued = lambda number: self.is_queued  # type: ignore[method-assign]
 
     def tell(self, effect: Effect) -> None:
         for observe in self.world.observers:
@@ -43,8 +46,9 @@ class Watched:
     def stamp(self, session: int, seq: int = 1, kind: Kind = Kind.MESSAGES, size: int = 1) -> None:
         self.tell(Stamped(VIEW, _bundle(session, seq, kind), (bytes(size),)))
 
-    def others(self, count: int, kind: Kind = Kind.MESSAGES) -> None:
+    def others(self, count: int, kind: Kind = Kind.MESSAGES, each_step: int = 1) -> None:
         for seq in range(count):
+            self.world.steps += seq % each_step == 0
             self.stamp(102, seq + 1, kind)
 
     def verdict(self) -> Verdict:
@@ -63,6 +67,34 @@ def test_who_waits_while_many_pass_starves() -> None:
     assert (verdict.guarantee, verdict.violation_count) == (FAIRNESS, 1)
     assert verdict.violations[0].process == WAITING
     assert f"message 5 of {WAITING} was passed by {MANY} of others" in verdict.violations[0].detail
+
+
+def test_one_step_may_stamp_much_that_was_taken_before() -> None:
+    watched = Watched()
+    watched.hand(seq=5)
+    watched.others(MANY, each_step=MANY)
+    watched.stamp(101, 5)
+    assert watched.verdict().violation_count == 1, "it was in the queue with them: it came in the same step"
+    watched.hand(seq=6)
+    watched.others(MANY, each_step=MANY)
+    watched.world.steps += 1
+    watched.stamp(101, 6)
+    assert watched.verdict().violation_count == 1, "it was not heard before the step was over"
+
+
+def test_who_is_in_the_queue_is_not_passed_in_one_step() -> None:
+    watched = Watched()
+    watched.is_queued = True
+    watched.hand(seq=5)
+    watched.others(MANY, each_step=MANY)
+    assert watched.verdict().violation_count == 1
+
+
+def test_steps_that_stamp_much_starve_too() -> None:
+    watched = Watched()
+    watched.hand(seq=5)
+    watched.others(10 * MANY, each_step=MANY)
+    assert watched.verdict().violation_count == 1
 
 
 def test_who_has_nothing_at_the_daemon_does_not_wait_there() -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from covey.client import blocking, session
 from covey.client.dial import Dialled
-from covey.client.plan import Bounds, Plan, make_plan
+from covey.client.plan import Bounds, ConnectPlan, make_plan
 from covey.client.stream import Stream
 from covey.protocol.wire.session import Splitter, encode_word, read_from_client
 from covey.protocol.wire.words import FromClient, Word
@@ -48,7 +48,7 @@ def pair(small: bool = False) -> Iterator[tuple[socket.socket, Daemon]]:
         yield ours, Daemon(theirs)
 
 
-def _opened(ours: socket.socket, interval_ms: int, alive_ms: int) -> tuple[Plan, Stream]:
+def _opened(ours: socket.socket, interval_ms: int, alive_ms: int) -> tuple[ConnectPlan, Stream]:
     bounds = Bounds(TIMEOUT_S, alive_ms / 1_000 or None)
     plan = make_plan("alice", None, False, 1, "disconnect", 1.0, bounds, None)
     protocol = plan.protocol()

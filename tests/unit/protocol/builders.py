@@ -49,7 +49,7 @@ def bundle(
         session=session,
         session_seq=number,
         count=1,
-        place=number if place is None else place,
+        fifo_number=number if place is None else place,
         service=service,
         fragment=fragment,
         fragments=fragments,

@@ -10,7 +10,7 @@ from covey.protocol.counters import Count
 from covey.protocol.effects import Deliver, Installed
 from covey.protocol.evs.states import Reason
 from covey.protocol.groups.layer import Groups, Out
-from covey.protocol.groups.step import Step
+from covey.protocol.groups.step import NetworkStep
 from covey.protocol.notices import GroupSignalled, LeftGroup, Views, WholeView
 from covey.protocol.values import Bundle, Kind, Place, Service, Stay
 from covey.protocol.wire.bodies import sender_prefix
@@ -91,7 +91,7 @@ class House:
         return self.seen(self.outs(after, installed))
 
     def outs(self, after: list[Deliver], installed: Installed) -> list[Out]:
-        return [out for out in Step(self.groups, after, installed).told() if out is not None]
+        return [out for out in NetworkStep(self.groups, after, installed).told() if out is not None]
 
     # --- what is told
 

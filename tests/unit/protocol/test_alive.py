@@ -8,11 +8,11 @@ from covey.protocol.dialects.native import NATIVE
 from covey.protocol.inputs import ClientConnected
 from covey.protocol.session.alive import INTERVAL_LEAST_MS, SLOT_US, AwakeClock, Due, interval_ms
 from covey.protocol.session.outbox import Total
-from covey.protocol.session.session import Session
+from covey.protocol.session.session import ClientSession
 
 
-def sessions(count: int) -> list[Session]:
-    return [Session(ClientConnected(number), 100 + number, NATIVE, 0, Total()) for number in range(count)]
+def sessions(count: int) -> list[ClientSession]:
+    return [ClientSession(ClientConnected(number), 100 + number, NATIVE, 0, Total()) for number in range(count)]
 
 
 # --- how often to speak
@@ -53,7 +53,7 @@ def test_many_who_are_due_at_once_take_several_turns() -> None:
     due, many = Due(), sessions(25)
     for at, one in enumerate(many):
         due.add(one, at % 3 * SLOT_US)
-    taken: list[Session] = []
+    taken: list[ClientSession] = []
     for turn in range(3):
         assert due.next_us() is not None
         found = list(due.take(SLOT_US * 10, 10))

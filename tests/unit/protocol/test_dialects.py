@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from covey.ids import Life
 from covey.protocol.dialects.dialect import Shared
-from covey.protocol.dialects.entries import Entry, Notice
+from covey.protocol.dialects.entries import ClientNotice, Entry
 from covey.protocol.dialects.native import BLOCK, NATIVE, Native
 from covey.protocol.notices import GroupSignalled, Listed, Roll, Run, Views, WholeView
 from covey.protocol.values import Kind
@@ -20,7 +20,7 @@ from tests.unit.protocol.grouphouse import House
 class Lists(Native):
     """A dialect that knows only lists of members."""
 
-    def entry(self, notice: Notice) -> Entry:
+    def entry(self, notice: ClientNotice) -> Entry:
         if isinstance(notice, Views):
             text = "; ".join(" ".join(sorted(names)) for names in notice.lists())
         else:

@@ -94,9 +94,13 @@ MESH: dict[str, MakeFrame] = {
     "fragments of two different messages": lambda view: packet(
         view, from_b(1, 10, fragments=2), from_b(2, 20, fragment=4, fragments=5)
     ),
-    "a fragment before the first place": lambda view: packet(view, from_b(1, 10, place=1, fragment=5, fragments=6)),
+    "a fragment before the first place": lambda view: packet(
+        view, from_b(1, 10, fifo_number=1, fragment=5, fragments=6)
+    ),
     "a fragment of more than the largest message": lambda view: packet(view, from_b(1, 10, fragments=2**31)),
-    "one place twice, stamps falling": lambda view: packet(view, from_b(1, 20, place=1), from_b(2, 10, place=1)),
+    "one place twice, stamps falling": lambda view: packet(
+        view, from_b(1, 20, fifo_number=1), from_b(2, 10, fifo_number=1)
+    ),
     "an announcement above all stamps": lambda view: Announce(view, 1, 0, HUGE, 0, (), True),
     "an announcement of negative numbers": lambda view: Announce(view, 1, -5, -5, -5, ((1, -5),), True),
     "an announcement of an unknown site": lambda view: Announce(view, 77, 0, 5, 5, ((77, 1),), True),

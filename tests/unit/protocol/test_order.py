@@ -7,7 +7,7 @@ import pytest
 from covey.ids import INFINITE, Life
 from covey.protocol.counters import Count, Counter, Dropped
 from covey.protocol.evs.ordering.order import Order
-from covey.protocol.evs.ordering.recovery import Plan
+from covey.protocol.evs.ordering.recovery import RecoveryPlan
 from covey.protocol.values import START, Announcement, Bundle, Delivery, Position, Service
 from tests.unit.protocol.builders import VIEW, A, B, C, bundle, fragments_of
 
@@ -19,8 +19,10 @@ def make_order(sites: tuple[int, ...] = (0, 1), me: Life = A) -> Order:
     return Order(VIEW, sites, me, Count())
 
 
-def make_plan(*, hole_line: int = INFINITE, position: Position = START, commit: tuple[Life, ...] = (A,)) -> Plan:
-    return Plan((A,), {}, {}, hole_line, position, frozenset(commit))
+def make_plan(
+    *, hole_line: int = INFINITE, position: Position = START, commit: tuple[Life, ...] = (A,)
+) -> RecoveryPlan:
+    return RecoveryPlan((A,), {}, {}, hole_line, position, frozenset(commit))
 
 
 def numbers(deliveries: list[Delivery]) -> list[int]:

@@ -9,7 +9,7 @@ from covey.protocol.dialects.entries import Entry
 from covey.protocol.dialects.native import NATIVE, ViewsEntry
 from covey.protocol.effects import Deliver
 from covey.protocol.notices import Change, DaemonSpoke, GroupSignalled, Run, Views
-from covey.protocol.session.outbox import USER_BYTES, Outbox, Total
+from covey.protocol.session.outbox import USER_BYTES, SessionOutbox, Total
 from covey.protocol.wire.session import Splitter, encode_word, read_from_daemon
 from covey.protocol.wire.words import Arrived, FromDaemon, GroupChanges, GroupSignal
 from tests.unit.protocol.builders import VIEW, bundle
@@ -77,7 +77,7 @@ def test_a_small_slice_is_copied_and_a_large_one_is_not() -> None:
 
 def test_what_waits_for_several_counts_whole_for_each_and_once_for_all() -> None:
     total = Total()
-    boxes, entry = [Outbox(total) for _ in range(3)], Entry(DaemonSpoke(), 100, (bytes(100),))
+    boxes, entry = [SessionOutbox(total) for _ in range(3)], Entry(DaemonSpoke(), 100, (bytes(100),))
     for box in boxes:
         box.put(entry, 0)
     assert [box.size for box in boxes] == [100] * 3
@@ -90,7 +90,7 @@ def test_what_waits_for_several_counts_whole_for_each_and_once_for_all() -> None
 
 
 def test_a_pull_gives_whole_frames_and_at_least_one() -> None:
-    box = Outbox(Total())
+    box = SessionOutbox(Total())
     for letter in (b"aaa", b"bbb", b"ccc"):
         box.put(Entry(DaemonSpoke(), 3, (letter,)), 0)
     assert box.pull(0) == [b"aaa"]
@@ -99,7 +99,7 @@ def test_a_pull_gives_whole_frames_and_at_least_one() -> None:
 
 
 def test_lag_is_that_of_the_oldest_and_span_that_to_the_newest() -> None:
-    box = Outbox(Total())
+    box = SessionOutbox(Total())
     assert (box.lag_us(9), box.span_us()) == (0, 0)
     for now_us in (1, 3, 8):
         box.put(Entry(DaemonSpoke(), 1, (b"x",)), now_us)
@@ -114,7 +114,7 @@ OPERATION = st.tuples(st.sampled_from(("new", "same", "pull", "clear")), st.inte
 @given(st.lists(OPERATION, max_size=40))
 def test_sizes_are_right_whatever_happens(operations: list[tuple[str, int, int]]) -> None:
     total, entry = Total(), Entry(DaemonSpoke(), 7, (bytes(7),))
-    boxes = [Outbox(total) for _ in range(3)]
+    boxes = [SessionOutbox(total) for _ in range(3)]
     for what, number, size in operations:
         if what in ("new", "same"):
             entry = Entry(DaemonSpoke(), size, (bytes(size),)) if what == "new" else entry

@@ -49,7 +49,7 @@ def test_a_small_message_is_one_bundle_with_all_that_was_said() -> None:
 def test_a_large_message_is_cut_and_completed_by_its_last_fragment() -> None:
     queue = make_queue(b"abcdefghi")
     taken = [queue.take(number, number) for number in (1, 2, 3)]
-    assert [(one.fragment, one.fragments, one.place, one.payload) for one, _ in taken] == [
+    assert [(one.fragment, one.fragments, one.fifo_number, one.payload) for one, _ in taken] == [
         (0, 3, 1, b"abcd"),
         (1, 3, 2, b"efgh"),
         (2, 3, 3, b"i"),
@@ -79,7 +79,7 @@ def test_places_count_within_each_session() -> None:
     queue = make_queue()
     for session in (1, 2, 1, 1, 2):
         put(queue, b"x", session=session)
-    assert [(one.session, one.place) for one in take_all(queue)] == [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3)]
+    assert [(one.session, one.fifo_number) for one in take_all(queue)] == [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3)]
 
 
 def test_sessions_take_turns() -> None:
@@ -116,7 +116,7 @@ def test_nobody_is_passed_over_for_ever() -> None:
 def test_a_session_that_has_left_leaves_nothing() -> None:
     queue = make_queue(b"a", session=1)
     queue.put(Waiting(1, 2, 1, Service.AGREED, (), b"", Kind.DISCONNECT))
-    assert [one.place for one in take_all(queue)] == [1, 2]
+    assert [one.fifo_number for one in take_all(queue)] == [1, 2]
     assert not queue._places
 
 
@@ -202,7 +202,7 @@ def test_places_count_anew_in_each_view() -> None:
     queue = make_queue(b"a", b"b")
     queue.take(1, 1)
     queue.start_view()
-    assert [one.place for one in take_all(queue)] == [1]
+    assert [one.fifo_number for one in take_all(queue)] == [1]
 
 
 def test_what_waits_stays_in_order_across_views() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from covey.ids import INFINITE, Life
-from covey.protocol.evs.ordering.recovery import Holdings, Plan, Union, make_plan, missing
+from covey.protocol.evs.ordering.recovery import Holdings, RecoveryPlan, Union, make_plan, missing
 from covey.protocol.values import START, Announcement, Declaration, Position, SiteDeclaration
 from tests.unit.protocol.builders import VIEW, A, B, C, held
 
@@ -14,7 +14,7 @@ def declares(
     return Declaration(VIEW, position, aru, 0, commit, sites)
 
 
-def plan_of(*declarations: Declaration, whole: tuple[int, ...] = ()) -> Plan:
+def plan_of(*declarations: Declaration, whole: tuple[int, ...] = ()) -> RecoveryPlan:
     return make_plan(dict(zip((A, B, C), declarations, strict=False)), whole)
 
 

@@ -11,7 +11,7 @@ from covey.protocol.dialects.native import NATIVE
 from covey.protocol.inputs import ClientConnected
 from covey.protocol.notices import DaemonSpoke
 from covey.protocol.session.outbox import Total
-from covey.protocol.session.session import Phase, Session
+from covey.protocol.session.session import ClientSession, Phase
 from covey.protocol.session.slow import BLOCK_GROUPS, LARGE_BYTES, LOOK_US, REMEDIES_MAX, Remedy, SlowClients, requests
 from covey.protocol.wire.words import MAGIC, VERSION, Hello, Policy
 from tests.unit.protocol.builders import kit
@@ -29,9 +29,9 @@ def slow() -> SlowClients:
     return SlowClients(KIT, TOTAL, BUDGET)
 
 
-def session(waiting: int = 0, policy: Policy = "block", since_us: int = 0, connection: int = 1) -> Session:
+def session(waiting: int = 0, policy: Policy = "block", since_us: int = 0, connection: int = 1) -> ClientSession:
     """An open session for which so many bytes wait."""
-    one = Session(ClientConnected(connection), 100 + connection, NATIVE, since_us, TOTAL)
+    one = ClientSession(ClientConnected(connection), 100 + connection, NATIVE, since_us, TOTAL)
     one.open(Hello(MAGIC, VERSION, "slow", 1, policy), "slow@a:1.101", 3_000)
     one.outbox.put(Entry(DaemonSpoke(), waiting, (bytes(waiting),)), since_us)
     return one
@@ -89,7 +89,7 @@ def test_who_blocks_for_too_long_is_ended(slow: SlowClients) -> None:
 
 
 def test_who_says_nothing_is_rejected(slow: SlowClients) -> None:
-    one, said_hello = Session(ClientConnected(1), 101, NATIVE, 0, TOTAL), session(connection=2)
+    one, said_hello = ClientSession(ClientConnected(1), 101, NATIVE, 0, TOTAL), session(connection=2)
     slow.on_connected(said_hello, 0)
     slow.on_connected(one, 0)
     limit_us = KIT.settings.hello_timeout_ms * 1_000
@@ -101,7 +101,7 @@ def test_nobody_is_looked_at_where_all_keep_up(slow: SlowClients) -> None:
     slow.after_put(session(), now_us=0)
     slow.look_again(now_us=0)
     assert not KIT.deadlines.is_set(Deadline.CLIENTS)
-    slow.on_connected(Session(ClientConnected(1), 101, NATIVE, 0, TOTAL), 0)
+    slow.on_connected(ClientSession(ClientConnected(1), 101, NATIVE, 0, TOTAL), 0)
     slow.look_again(now_us=0)
     assert KIT.deadlines.is_set(Deadline.CLIENTS)
 
@@ -119,7 +119,10 @@ def test_who_is_gone_is_looked_at_no_more(slow: SlowClients) -> None:
 
 
 def test_of_many_who_said_nothing_a_step_rejects_a_bounded_number(slow: SlowClients) -> None:
-    many = [Session(ClientConnected(number), 100 + number, NATIVE, 0, TOTAL) for number in range(2 * REMEDIES_MAX + 10)]
+    many = [
+        ClientSession(ClientConnected(number), 100 + number, NATIVE, 0, TOTAL)
+        for number in range(2 * REMEDIES_MAX + 10)
+    ]
     for one in many:
         slow.on_connected(one, 0)
     now_us = KIT.settings.hello_timeout_ms * 1_000

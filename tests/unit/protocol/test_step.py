@@ -6,7 +6,7 @@ import pytest
 
 from covey.ids import Life
 from covey.protocol.effects import Deliver, Installed
-from covey.protocol.groups.step import Step
+from covey.protocol.groups.step import NetworkStep
 from covey.protocol.notices import Change, Views, WholeView
 from covey.protocol.values import Kind, Service
 from tests.unit.protocol.builders import A, B, C
@@ -14,7 +14,7 @@ from tests.unit.protocol.grouphouse import House, stay
 
 
 def touched(house: House, after: list[Deliver], installed: Installed) -> list[str]:
-    return sorted(set(Step(house.groups, after, installed)._touched()))
+    return sorted(set(NetworkStep(house.groups, after, installed)._touched()))
 
 
 def crowd(*lives: tuple[Life, int]) -> House:
@@ -80,7 +80,7 @@ def test_a_request_to_wait_is_shown_to_nobody() -> None:
 def test_a_group_without_members_here_costs_nothing() -> None:
     house = House()
     house.join(B, 1, "theirs")
-    step = Step(house.groups, [], house.installed(A))
+    step = NetworkStep(house.groups, [], house.installed(A))
     assert [out for out in step.told() if out is not None] == []
     assert step._before == {}
     assert len(house.groups.roster) == 0

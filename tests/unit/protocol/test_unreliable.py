@@ -24,7 +24,7 @@ def news(streams: UnreliableStreams, *places: int) -> list[bool]:
 
 def test_what_we_send_is_numbered_per_session(streams: UnreliableStreams) -> None:
     made = [streams.make(session, 9, 1, ("room",), b"x") for session in (1, 1, 2, 1)]
-    assert [(one.session, one.place) for one in made] == [(1, 1), (1, 2), (2, 1), (1, 3)]
+    assert [(one.session, one.fifo_number) for one in made] == [(1, 1), (1, 2), (2, 1), (1, 3)]
 
 
 def test_what_we_send_stays_outside_the_order(streams: UnreliableStreams) -> None:

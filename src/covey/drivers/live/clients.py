@@ -58,7 +58,7 @@ _CREDENTIALS: Final = struct.Struct("3i")
 """Process, user and group of a peer, as the kernel gives them."""
 
 
-class Stream:
+class ProgramStream:
     """One client's socket."""
 
     def __init__(self, connection: int, sock: socket.socket) -> None:
@@ -87,13 +87,13 @@ class ClientStreams:
         self._give = give
         self._listeners: dict[int, socket.socket] = {}
         self._paths: list[Path] = []
-        self._by_descriptor: dict[int, Stream] = {}
-        self._by_connection: dict[int, Stream] = {}
-        self._closing: dict[int, Stream] = {}
+        self._by_descriptor: dict[int, ProgramStream] = {}
+        self._by_connection: dict[int, ProgramStream] = {}
+        self._closing: dict[int, ProgramStream] = {}
         """Those given up who had no room for their last words."""
-        self.to_read: deque[Stream] = deque()
-        self._to_write: deque[Stream] = deque()
-        self._little_to_write: deque[Stream] = deque()
+        self.to_read: deque[ProgramStream] = deque()
+        self._to_write: deque[ProgramStream] = deque()
+        self._little_to_write: deque[ProgramStream] = deque()
         self._numbers = 0
         self._deaf: dict[int, float] = {}
         """Listeners that are not looked at, and until when."""
@@ -177,7 +177,7 @@ class ClientStreams:
             if stream.is_open():
                 room -= self._write(stream)
 
-    def _next_to_write(self, streams_left: int) -> deque[Stream]:
+    def _next_to_write(self, streams_left: int) -> deque[ProgramStream]:
         """Those for whom little waits come first, but have no more than half of a turn where others wait too."""
         little_first = streams_left > WRITE_STREAMS_MAX // 2 or not self._to_write
         return self._little_to_write if self._little_to_write and little_first else self._to_write
@@ -241,13 +241,13 @@ class ClientStreams:
                 sock.setsockopt(socket.IPPROTO_TCP, option, value)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self._numbers += 1
-        stream = Stream(self._numbers, sock)
+        stream = ProgramStream(self._numbers, sock)
         self._by_descriptor[sock.fileno()] = stream
         self._by_connection[stream.connection] = stream
         self._epoll.register(sock.fileno(), stream.mask())
         self._give(ClientConnected(stream.connection, _identity(sock)))
 
-    def _read(self, stream: Stream) -> int:
+    def _read(self, stream: ProgramStream) -> int:
         """How many bytes came."""
         size = 0
         for _ in range(READS_PER_TURN_MAX):
@@ -272,12 +272,12 @@ class ClientStreams:
             stream.reading = read
             self._epoll.modify(stream.sock.fileno(), stream.mask())
 
-    def _queue_to_write(self, stream: Stream, waiting: int = LITTLE_BYTES + 1) -> None:
+    def _queue_to_write(self, stream: ProgramStream, waiting: int = LITTLE_BYTES + 1) -> None:
         if not stream.in_write_queue:
             stream.in_write_queue = True
             (self._to_write if waiting > LITTLE_BYTES else self._little_to_write).append(stream)
 
-    def _write(self, stream: Stream) -> int:
+    def _write(self, stream: ProgramStream) -> int:
         """As much as the socket takes, but not much more than a pull; how many bytes. The rest is for the next time."""
         size = 0
         try:
@@ -300,11 +300,11 @@ class ClientStreams:
                 self._drop(stream)
         return size
 
-    def _pull(self, stream: Stream) -> bool:
+    def _pull(self, stream: ProgramStream) -> bool:
         stream.unsent = self._core.pull(stream.connection, PULL_BYTES)
         return bool(stream.unsent)
 
-    def _set_writing(self, stream: Stream, writing: bool) -> None:
+    def _set_writing(self, stream: ProgramStream, writing: bool) -> None:
         if stream.writing != writing:
             stream.writing = writing
             self._epoll.modify(stream.sock.fileno(), stream.mask())
@@ -320,18 +320,18 @@ class ClientStreams:
         else:
             self._queue_to_write(stream)
 
-    def _linger(self, stream: Stream) -> None:
+    def _linger(self, stream: ProgramStream) -> None:
         self._closing[stream.connection] = stream
         if len(self._closing) > LINGERING_MAX:
             self._drop(next(iter(self._closing.values())))
 
-    def _stop_reading(self, stream: Stream) -> None:
+    def _stop_reading(self, stream: ProgramStream) -> None:
         """What it says from now on is not taken: its writes fail, or wait, so that it does not take it for sent."""
         self._set_reading(stream.connection, False)
         with suppress(OSError):
             stream.sock.shutdown(socket.SHUT_RD)
 
-    def _drop(self, stream: Stream) -> None:
+    def _drop(self, stream: ProgramStream) -> None:
         if self._by_connection.pop(stream.connection, None) is None:
             return
         self._closing.pop(stream.connection, None)

@@ -19,7 +19,7 @@ from covey.trace.client import ClientRecorder
 from covey.trace.daemon import Sink
 
 from .fairness import Fairness
-from .streams import Stream, Streams
+from .streams import SimulatedStream, Streams
 from .style import Style
 from .world import Script, World
 
@@ -50,7 +50,7 @@ class Seat:
         self._fairness = stage.fairness
         self._recorder = recorder
         self.protocol = protocol
-        self.stream: Stream | None = None
+        self.stream: SimulatedStream | None = None
         self._read_bytes = 0
         self.is_reading = True
         self.is_over = False

@@ -46,7 +46,7 @@ class End(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Stream:
+class SimulatedStream:
     node: Node
     connection: int
     client: End
@@ -65,25 +65,25 @@ class Streams:
     def __init__(self, world: World, random: Random) -> None:
         self._world = world
         self._random = random
-        self._streams: dict[Life, dict[int, Stream]] = {}
+        self._streams: dict[Life, dict[int, SimulatedStream]] = {}
         self._numbers = 0
         world.observers.append(self._on_effect)
         world.on_end = self._on_daemon_end
 
     # --- for clients
 
-    def connect(self, rank: int, client: End) -> Stream | None:
+    def connect(self, rank: int, client: End) -> SimulatedStream | None:
         """None if nobody listens there."""
         node = self._world.nodes.get(rank)
         if node is None or not node.alive:
             return None
         self._numbers += 1
-        stream = Stream(node, self._numbers, client)
+        stream = SimulatedStream(node, self._numbers, client)
         self._streams.setdefault(node.life, {})[stream.connection] = stream
         self._world.give_to(node, ClientConnected(stream.connection))
         return stream
 
-    def write(self, stream: Stream) -> None:
+    def write(self, stream: SimulatedStream) -> None:
         """The client has something to say."""
         room = ROOM - stream.up_bytes
         if stream.over or room <= 0:
@@ -96,7 +96,7 @@ class Streams:
             data = data[size:]
         self._move_up(stream)
 
-    def drop(self, stream: Stream) -> None:
+    def drop(self, stream: SimulatedStream) -> None:
         """The client is gone; its daemon notices a little later."""
         if stream.over:
             return
@@ -104,19 +104,19 @@ class Streams:
         self._forget(stream)
         self._later(self._delay(), lambda: self._tell_gone(stream))
 
-    def read(self, stream: Stream) -> None:
+    def read(self, stream: SimulatedStream) -> None:
         """The client reads again."""
         self._pull(stream)
 
     # --- up
 
-    def _move_up(self, stream: Stream) -> None:
+    def _move_up(self, stream: SimulatedStream) -> None:
         if not stream.up or not stream.daemon_reads or stream.over:
             return
         stream.up_at = max(stream.up_at, self._world.now + self._delay())
         self._world.at(stream.up_at, lambda: self._arrive_up(stream))
 
-    def _arrive_up(self, stream: Stream) -> None:
+    def _arrive_up(self, stream: SimulatedStream) -> None:
         if stream.over or not stream.daemon_reads or not stream.up:
             return
         data = b"".join(stream.up.popleft() for _ in range(min(PIECES_READ, len(stream.up))))
@@ -126,7 +126,7 @@ class Streams:
         self._move_up(stream)
         self.write(stream)
 
-    def _tell_gone(self, stream: Stream) -> None:
+    def _tell_gone(self, stream: SimulatedStream) -> None:
         self._world.give_to(stream.node, ClientGone(stream.connection))
 
     # --- down
@@ -144,7 +144,7 @@ class Streams:
             stream.closing = stream.closing or isinstance(effect, ClientClosed)
             self._pull(stream)
 
-    def _pull(self, stream: Stream) -> None:
+    def _pull(self, stream: SimulatedStream) -> None:
         if stream.pulling or stream.over or not stream.client.is_reading:
             return
         if stream.node.paused:
@@ -156,7 +156,7 @@ class Streams:
         stream.pulling = True
         self._later(self._delay(), lambda: self._arrive_down(stream, data))
 
-    def _arrive_down(self, stream: Stream, data: bytes) -> None:
+    def _arrive_down(self, stream: SimulatedStream, data: bytes) -> None:
         stream.pulling = False
         if stream.over:
             return
@@ -180,14 +180,14 @@ class Streams:
                 stream.client.arrived(b"".join(node.core.pull(stream.connection, EVERYTHING)))
             self._finish(stream, "the daemon is gone")
 
-    def _finish(self, stream: Stream, reason: str) -> None:
+    def _finish(self, stream: SimulatedStream, reason: str) -> None:
         if stream.over:
             return
         stream.over = True
         self._forget(stream)
         stream.client.broke(reason)
 
-    def _forget(self, stream: Stream) -> None:
+    def _forget(self, stream: SimulatedStream) -> None:
         self._streams.get(stream.node.life, {}).pop(stream.connection, None)
 
     def _delay(self) -> int:

@@ -23,7 +23,7 @@ from covey.guarantees.checkers.common.delivery import (
     judge_sent_earlier,
     judge_sent_once,
 )
-from covey.guarantees.checkers.common.lives import RELIABLE, Message, later_lives, life_number, union
+from covey.guarantees.checkers.common.lives import RELIABLE, TracedMessage, later_lives, life_number, union
 from covey.trace.record import Row
 
 from .history import History
@@ -95,7 +95,9 @@ def sane_view(history: History) -> Verdict:
     return findings.verdict()
 
 
-def _judge_sending_view(findings: Findings, stay: Stay, message: Message, ranks: dict[str, tuple[int, ...]]) -> None:
+def _judge_sending_view(
+    findings: Findings, stay: Stay, message: TracedMessage, ranks: dict[str, tuple[int, ...]]
+) -> None:
     if message.sent_in not in ranks:
         return
     findings.premise()
@@ -106,7 +108,9 @@ def _judge_sending_view(findings: Findings, stay: Stay, message: Message, ranks:
         )
 
 
-def _judge_sending_life(findings: Findings, stay: Stay, message: Message, newest: dict[str, tuple[int, ...]]) -> None:
+def _judge_sending_life(
+    findings: Findings, stay: Stay, message: TracedMessage, newest: dict[str, tuple[int, ...]]
+) -> None:
     if not newest or message.origin is None:
         return
     name, number = life_number(message.origin)

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from covey.guarantees.checkers.common.history import BaseHistory
-from covey.guarantees.checkers.common.lives import Message, collect_messages
+from covey.guarantees.checkers.common.lives import TracedMessage, collect_messages
 from covey.trace.record import Row
 
 from .lives import Life, Stay, Walk, split_into_lives
@@ -21,7 +21,7 @@ EVERYTHING: Final = -1
 """The set of all messages."""
 
 
-class History(BaseHistory[Message, Stay, Life]):
+class History(BaseHistory[TracedMessage, Stay, Life]):
     """Everything the checkers of level S ask of one run."""
 
     def __init__(self, run: str, rows: Iterable[Row]) -> None:
@@ -29,7 +29,7 @@ class History(BaseHistory[Message, Stay, Life]):
         own = [row for life in lives.values() for row in life.rows]
         sends = (row for row in own if row.event == "send")
         deliveries = (row for row in own if row.event == "deliver")
-        super().__init__(run, lives, *collect_messages(Message, sends, deliveries))
+        super().__init__(run, lives, *collect_messages(TracedMessage, sends, deliveries))
         for life in lives.values():
             Walk(life, self.messages).walk()
 

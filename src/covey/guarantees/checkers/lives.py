@@ -14,7 +14,7 @@ from covey.guarantees.checkers.common.lives import (
     AnyDelivery,
     AnyStay,
     BaseLife,
-    Message,
+    TracedMessage,
     name_of,
     rows_by_process,
 )
@@ -33,7 +33,7 @@ class Delivery(AnyDelivery):
 class Stay(AnyStay):
     """One daemon in one view."""
 
-    sends: list[Message] = field(default_factory=list)
+    sends: list[TracedMessage] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
 
     @property
@@ -61,7 +61,7 @@ def split_into_lives(rows: Iterable[Row]) -> dict[str, Life]:
 class Walk:
     """Goes through one life's rows once and fills its stays, deliveries and traffic."""
 
-    def __init__(self, life: Life, messages: dict[str, Message]) -> None:
+    def __init__(self, life: Life, messages: dict[str, TracedMessage]) -> None:
         self.life = life
         self.messages = messages
         self.stay: Stay | None = None

@@ -7,7 +7,7 @@ from typing import Protocol
 from covey.errors import FrameError
 from covey.protocol.wire.words import FromClient
 
-from .entries import Entry, Notice
+from .entries import ClientNotice, Entry
 
 
 class Reader(Protocol):
@@ -41,7 +41,7 @@ class Reader(Protocol):
 class Dialect(Protocol):
     def reader(self) -> Reader: ...
 
-    def entry(self, notice: Notice) -> Entry:
+    def entry(self, notice: ClientNotice) -> Entry:
         """Made once for all sessions of this dialect that are told the same."""
 
     def greeting_problem(self, request: FromClient) -> str:
@@ -53,7 +53,7 @@ class Shared:
 
     __slots__ = ("_entries", "notice")
 
-    def __init__(self, notice: Notice) -> None:
+    def __init__(self, notice: ClientNotice) -> None:
         self.notice = notice
         self._entries: dict[Dialect, Entry] = {}
 

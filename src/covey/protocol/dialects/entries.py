@@ -10,7 +10,7 @@ from covey.protocol.effects import Deliver
 from covey.protocol.notices import GroupNotice, SessionNotice
 from covey.protocol.values import Payload
 
-Notice = Deliver | GroupNotice | SessionNotice
+ClientNotice = Deliver | GroupNotice | SessionNotice
 
 ENTRY_BYTES = 600
 """What an entry takes in memory beside its bytes, about."""
@@ -19,7 +19,9 @@ ENTRY_BYTES = 600
 class Entry:
     __slots__ = ("_parts", "notice", "size", "users", "weight")
 
-    def __init__(self, notice: Notice, size: int, parts: tuple[Payload, ...] = (), weight: int | None = None) -> None:
+    def __init__(
+        self, notice: ClientNotice, size: int, parts: tuple[Payload, ...] = (), weight: int | None = None
+    ) -> None:
         self.notice = notice
         """What it tells."""
         self.size = size

@@ -55,7 +55,7 @@ from covey.protocol.wire.words import (
     Word,
 )
 
-from .entries import ENTRY_BYTES, Entry, Notice
+from .entries import ENTRY_BYTES, ClientNotice, Entry
 from .native_reader import NativeReader
 
 PINNED_SHARE: Final = 2
@@ -69,7 +69,7 @@ class Native:
     def reader(self) -> NativeReader:
         return NativeReader()
 
-    def entry(self, notice: Notice) -> Entry:
+    def entry(self, notice: ClientNotice) -> Entry:
         if isinstance(notice, Deliver):
             return DataEntry(notice)
         if isinstance(notice, Views):
@@ -90,7 +90,7 @@ class Native:
 NATIVE: Final = Native()
 
 
-def _word(notice: Notice) -> Word:
+def _word(notice: ClientNotice) -> Word:
     if isinstance(notice, WholeView):
         return GroupView(*notice[:4], notice.names(), *notice[5:])
     if isinstance(notice, SessionOpened):
@@ -115,7 +115,7 @@ class WordEntry(Entry):
 
     __slots__ = ()
 
-    def __init__(self, notice: Notice, word: Word) -> None:
+    def __init__(self, notice: ClientNotice, word: Word) -> None:
         data = encode_word(word)
         super().__init__(notice, len(data), (data,))
 

@@ -16,7 +16,7 @@ import msgspec
 from covey.ids import Life
 from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Send
-from covey.protocol.evs.ordering.recovery import Holdings, Plan, make_plan, missing
+from covey.protocol.evs.ordering.recovery import Holdings, RecoveryPlan, make_plan, missing
 from covey.protocol.groups.declared import Frozen
 from covey.protocol.groups.exchange import PART_OVERHEAD, PARTS_BATCH_MAX, Collected, Tables, batch_parts
 from covey.protocol.values import Bundle, Declaration, Stay
@@ -56,7 +56,7 @@ class Exchange:
         self._declared: dict[Life, Declaration] = {kit.me: self._declaration}
         self._has_ours: set[Life] = {kit.me}
         self._done: set[Life] = set()
-        self.plan: Plan | None = None
+        self.plan: RecoveryPlan | None = None
         self._missing: dict[tuple[int, int], list[Life]] = {}
         self._asked: set[tuple[int, int]] = set()
         self._received = False

@@ -164,7 +164,12 @@ class Operation:
 
     def on_unreliable(self, sender: Life, frame: Unreliable) -> list[Effect | Dropped]:
         bundle = frame.bundle
-        if bundle.origin != sender or bundle.service is not Service.UNRELIABLE or bundle.number or not bundle.place:
+        if (
+            bundle.origin != sender
+            or bundle.service is not Service.UNRELIABLE
+            or bundle.number
+            or not bundle.fifo_number
+        ):
             return [Dropped(Counter.BUNDLE_IMPOSSIBLE)]
         if not self.unreliable.is_new(frame.bundle):
             known = self.unreliable.knows(bundle.key)

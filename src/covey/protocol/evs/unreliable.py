@@ -48,12 +48,12 @@ class UnreliableStreams:
         highest, mask = self._seen.get(bundle.key, (0, 0))
         if not highest and len(self._seen) >= SESSIONS_MAX:
             return False
-        if bundle.place > highest:
-            shift = min(bundle.place - highest, WINDOW)
+        if bundle.fifo_number > highest:
+            shift = min(bundle.fifo_number - highest, WINDOW)
             mask = (mask << shift | 1) & ((1 << WINDOW) - 1)
-            self._seen[bundle.key] = (bundle.place, mask)
+            self._seen[bundle.key] = (bundle.fifo_number, mask)
             return True
-        distance = highest - bundle.place
+        distance = highest - bundle.fifo_number
         if distance >= WINDOW or mask >> distance & 1:
             return False
         self._seen[bundle.key] = (highest, mask | 1 << distance)

@@ -25,7 +25,7 @@ from .roster import Key, Member
 Members = dict[Key, Member]
 
 
-class Step:
+class NetworkStep:
     """One daemon change: what was at the signal, what happened silently after it, what is new."""
 
     def __init__(self, groups: Groups, after: list[Deliver], installed: Installed) -> None:

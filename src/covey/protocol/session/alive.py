@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from .session import Session
+from .session import ClientSession
 
 SLOT_US: Final = 100_000
 INTERVAL_LEAST_MS: Final = 200
@@ -58,12 +58,12 @@ class Due:
     """Sessions, by when they are due."""
 
     def __init__(self) -> None:
-        self._slots: dict[int, list[Session]] = {}
+        self._slots: dict[int, list[ClientSession]] = {}
 
-    def add(self, session: Session, at_us: int) -> None:
+    def add(self, session: ClientSession, at_us: int) -> None:
         self._slots.setdefault(at_us // SLOT_US + 1, []).append(session)
 
-    def take(self, now_us: int, most: int) -> Iterator[Session]:
+    def take(self, now_us: int, most: int) -> Iterator[ClientSession]:
         """Who is due now."""
         for slot in sorted(slot for slot in self._slots if slot * SLOT_US <= now_us):
             sessions = self._slots[slot]

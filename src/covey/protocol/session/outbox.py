@@ -24,7 +24,7 @@ class Total:
         self.size = 0
 
 
-class Outbox:
+class SessionOutbox:
     def __init__(self, total: Total) -> None:
         self._waiting: deque[tuple[Entry, int]] = deque()
         self._total = total

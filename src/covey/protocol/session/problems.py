@@ -13,7 +13,7 @@ from covey.config import COUNT_MAX, GROUPS_MAX, Settings
 from covey.names import destination_problem, group_problem, name_problem
 from covey.protocol.wire.words import FromClient, Hello, Sending
 
-from .session import Session
+from .session import ClientSession
 
 DESTINATIONS_KNOWN_MAX = 20_000
 
@@ -28,7 +28,7 @@ def hello_problem(word: FromClient, taken: Container[str], settings: Settings) -
     return name_problem(word.name)
 
 
-def join_problem(session: Session, group: str, groups_max: int) -> str:
+def join_problem(session: ClientSession, group: str, groups_max: int) -> str:
     if problem := group_problem(group):
         return problem
     if group in session.asked:
@@ -54,7 +54,7 @@ class Destinations:
         return ""
 
 
-def sending_problem(session: Session, word: Sending, known: Destinations) -> str:
+def sending_problem(session: ClientSession, word: Sending, known: Destinations) -> str:
     if word.session_seq != session.next_seq:
         return f"its message {word.session_seq} is not the next, which is {session.next_seq}"
     if not 0 < word.messages <= COUNT_MAX:

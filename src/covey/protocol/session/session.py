@@ -10,7 +10,7 @@ from covey.protocol.inputs import ClientConnected
 from covey.protocol.wire.bodies import sender_prefix
 from covey.protocol.wire.words import Hello, Policy
 
-from .outbox import Outbox, Total
+from .outbox import SessionOutbox, Total
 
 
 class Phase(Enum):
@@ -21,7 +21,7 @@ class Phase(Enum):
     ENDING = "it has been told that it is over; what waits is still written"
 
 
-class Session:
+class ClientSession:
     def __init__(self, connected: ClientConnected, number: int, dialect: Dialect, now_us: int, total: Total) -> None:
         self.connection = connected.connection
         self.identity = connected.identity
@@ -47,7 +47,7 @@ class Session:
         """How many joins, leaves and other changes of it were submitted."""
         self.late: list[Entry] = []
         """Views that it is still to be told; whatever else it is told comes behind them."""
-        self.outbox = Outbox(total)
+        self.outbox = SessionOutbox(total)
         self.reading = True
         self.ready = False
         """The driver knows that something waits."""

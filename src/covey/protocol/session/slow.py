@@ -25,7 +25,7 @@ from covey.protocol.deadlines import Deadline
 from covey.protocol.kit import Kit
 
 from .outbox import Total
-from .session import Phase, Session
+from .session import ClientSession, Phase
 
 LOOK_US: Final = 200_000
 """How often silent and slow clients are looked after, while there are any."""
@@ -57,24 +57,24 @@ class SlowClients:
         self._kit = kit
         self._total = total
         self._budget_bytes = kit.settings.clients_bytes_max or budget_bytes or BUDGET_LEAST
-        self._greeting: dict[int, Session] = {}
+        self._greeting: dict[int, ClientSession] = {}
         """By connection, the longest silent first."""
-        self._blocking: dict[int, Session] = {}
-        self._hurried: dict[int, Session] = {}
+        self._blocking: dict[int, ClientSession] = {}
+        self._hurried: dict[int, ClientSession] = {}
         """Something waits for them, and it must not wait long."""
-        self._large: dict[int, Session] = {}
+        self._large: dict[int, ClientSession] = {}
 
     # --- one session
 
-    def on_connected(self, session: Session, now_us: int) -> None:
+    def on_connected(self, session: ClientSession, now_us: int) -> None:
         self._greeting[session.connection] = session
         self.look_soon(now_us)
 
-    def on_gone(self, session: Session) -> None:
+    def on_gone(self, session: ClientSession) -> None:
         for index in (self._greeting, self._blocking, self._hurried, self._large):
             index.pop(session.connection, None)
 
-    def after_put(self, session: Session, now_us: int) -> Remedy | None:
+    def after_put(self, session: ClientSession, now_us: int) -> Remedy | None:
         size = session.outbox.size
         if size + session.words_bytes < LARGE_BYTES and not session.lag_max_us:
             return None
@@ -95,13 +95,13 @@ class SlowClients:
             return Remedy.BLOCK
         return None
 
-    def note_backlog(self, session: Session) -> None:
+    def note_backlog(self, session: ClientSession) -> None:
         if session.backlog >= LARGE_BYTES and session.phase is Phase.OPEN:
             self._large[session.connection] = session
         else:
             self._large.pop(session.connection, None)
 
-    def after_pull(self, session: Session) -> None:
+    def after_pull(self, session: ClientSession) -> None:
         if session.backlog < LARGE_BYTES:
             self._large.pop(session.connection, None)
         if session.blocking_us is not None and self._has_caught_up(session):
@@ -109,14 +109,14 @@ class SlowClients:
 
     # --- a look at all that may need one
 
-    def look(self, now_us: int) -> list[tuple[Session, Remedy]]:
+    def look(self, now_us: int) -> list[tuple[ClientSession, Remedy]]:
         """What to do about whom; if that is very much, the rest at once in the next step."""
         found = list(islice(self._remedies(now_us), REMEDIES_MAX))
         if len(found) == REMEDIES_MAX:
             self._kit.deadlines.set(Deadline.CLIENTS, now_us)
         return found
 
-    def _remedies(self, now_us: int) -> Iterator[tuple[Session, Remedy]]:
+    def _remedies(self, now_us: int) -> Iterator[tuple[ClientSession, Remedy]]:
         for session in self._silent(now_us):
             yield session, Remedy.REJECT
         for session in list(self._blocking.values()):
@@ -128,7 +128,7 @@ class SlowClients:
             elif session.outbox.lag_us(now_us) >= session.lag_max_us:
                 yield session, Remedy.END
 
-    def _silent(self, now_us: int) -> Iterator[Session]:
+    def _silent(self, now_us: int) -> Iterator[ClientSession]:
         """Who has not said HELLO in time."""
         limit_us = self._kit.settings.hello_timeout_ms * 1_000
         while self._greeting:
@@ -139,7 +139,7 @@ class SlowClients:
             if session.phase is Phase.GREETING:
                 yield session
 
-    def _of_blocking(self, session: Session, now_us: int) -> Remedy | None:
+    def _of_blocking(self, session: ClientSession, now_us: int) -> Remedy | None:
         if session.phase is Phase.ENDING or session.blocking_us is None:
             del self._blocking[session.connection]
             return None
@@ -159,10 +159,10 @@ class SlowClients:
         if current is None or current > at_us:
             self._kit.deadlines.set(Deadline.CLIENTS, at_us)
 
-    def blocking(self) -> list[Session]:
+    def blocking(self) -> list[ClientSession]:
         return [session for session in self._blocking.values() if session.blocking_us is not None]
 
-    def _has_caught_up(self, session: Session) -> bool:
+    def _has_caught_up(self, session: ClientSession) -> bool:
         return session.outbox.size <= self._kit.settings.session_receive_bytes // 8
 
     # --- all sessions together
@@ -175,12 +175,12 @@ class SlowClients:
     def has_large(self) -> bool:
         return bool(self._large)
 
-    def longest(self, most: int) -> list[Session]:
+    def longest(self, most: int) -> list[ClientSession]:
         """The open sessions with the longest backlogs, the longest first."""
         waiting = (one for one in self._large.values() if one.phase is Phase.OPEN)
         return nlargest(most, waiting, key=lambda one: (one.backlog, -one.connection))
 
-    def check(self, sessions: Iterable[Session]) -> None:
+    def check(self, sessions: Iterable[ClientSession]) -> None:
         limit = self._kit.settings.session_receive_bytes
         for session in sessions:
             at_once = not session.outbox.span_us()

@@ -28,8 +28,8 @@ def bundle_parts(bundle: Bundle) -> list[Payload]:
     """A bundle's encoding in parts, the payload not copied."""
     b = bundle
     head = _BUNDLE.pack(
-        b.site, b.number, b.stamp, b.origin.rank, b.origin.boot, b.session, b.session_seq, b.count, b.place, b.service,
-        b.fragment, b.fragments, b.kind, b.flags, len(b.groups), len(b.payload),
+        b.site, b.number, b.stamp, b.origin.rank, b.origin.boot, b.session, b.session_seq, b.count, b.fifo_number,
+        b.service, b.fragment, b.fragments, b.kind, b.flags, len(b.groups), len(b.payload),
     )  # fmt: skip
     return [head, pack_groups(b.groups), b.payload]
 

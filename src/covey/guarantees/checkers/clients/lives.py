@@ -23,7 +23,7 @@ from covey.guarantees.checkers.common.lives import (
     AnyDelivery,
     AnyStay,
     BaseLife,
-    Message,
+    TracedMessage,
     key_of,
     name_of,
     rows_by_process,
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class ClientMessage(Message):
+class ClientMessage(TracedMessage):
     """One message of a client. Its view and key of order come from a delivery: a sender does not know them."""
 
     # The sender's stay in each destination group that it was a member of when it sent.

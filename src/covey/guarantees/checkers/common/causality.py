@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .lives import RELIABLE, AnyLife, Message
+from .lives import RELIABLE, AnyLife, TracedMessage
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Causality:
     # By message name, for the messages that have a send row.
     past: dict[str, int] = field(default_factory=dict)
     # A process, and the message it delivered although the send could only come later.
-    circles: list[tuple[str, Message]] = field(default_factory=list)
+    circles: list[tuple[str, TracedMessage]] = field(default_factory=list)
 
 
 def causality_of(lives: Mapping[str, AnyLife]) -> Causality:

@@ -17,7 +17,7 @@ from covey.guarantees.checkers.verdict import Findings, Verdict
 from covey.trace.record import Row
 
 from .history import AnyHistory
-from .lives import CAUSAL, RELIABLE, AnyDelivery, AnyStay, Message
+from .lives import CAUSAL, RELIABLE, AnyDelivery, AnyStay, TracedMessage
 
 
 def no_duplication(history: AnyHistory) -> Verdict:
@@ -97,7 +97,7 @@ def _difference(history: AnyHistory, stay: AnyStay, here: int, other: AnyStay, t
     return " and ".join(f"only {process} delivered {history.names(bits)}" for process, bits in only if bits)
 
 
-def judge_same_view(findings: Findings, message: Message, stay: AnyStay, first: AnyStay) -> None:
+def judge_same_view(findings: Findings, message: TracedMessage, stay: AnyStay, first: AnyStay) -> None:
     """S9: delivered in this stay, and before that in another."""
     if stay is first:
         return

@@ -24,8 +24,8 @@ from .causality import Causality, causality_of
 from .lives import (
     AnyLife,
     AnyStay,
-    Message,
     Message_co,
+    TracedMessage,
     assign_bits,
     union,
 )
@@ -106,7 +106,7 @@ class BaseHistory(MessageSets[Message_co], ABC, Generic[Message_co, Stay_co, Lif
         return [life for life in lives if life.is_witness]
 
 
-AnyHistory = BaseHistory[Message, AnyStay, AnyLife]
+AnyHistory = BaseHistory[TracedMessage, AnyStay, AnyLife]
 
 
 def _comovers_into(stays: list[Stay_co]) -> Iterator[list[Stay_co]]:

@@ -33,7 +33,7 @@ OrderKey = tuple[int, int, int]
 
 
 @dataclass(slots=True, eq=False)
-class Message:
+class TracedMessage:
     """One bundle or message, as its send row tells, or as its first delivery does where nobody sent it."""
 
     name: str
@@ -58,7 +58,7 @@ class Message:
 class AnyDelivery:
     """One delivery at one process."""
 
-    message: Message
+    message: TracedMessage
     row: Row
 
 
@@ -92,7 +92,7 @@ class AnyStay(ABC):
         """The view, for people."""
 
 
-Message_co = TypeVar("Message_co", bound=Message, covariant=True)
+Message_co = TypeVar("Message_co", bound=TracedMessage, covariant=True)
 Delivery_co = TypeVar("Delivery_co", bound=AnyDelivery, covariant=True)
 
 
@@ -104,7 +104,7 @@ class BaseLife(Generic[Delivery_co]):
     rows: list[Row]
     deliveries: list[Delivery_co] = field(default_factory=list)
     # Sends and deliveries in their order, as (is a send, message).
-    traffic: list[tuple[bool, Message]] = field(default_factory=list)
+    traffic: list[tuple[bool, TracedMessage]] = field(default_factory=list)
     # Where the rows say how it ended. A life that is neither excused nor ended was cut off: nothing is known of it.
     excused: bool = False
     ended: bool = False
@@ -187,7 +187,7 @@ def assign_bits(messages: Iterable[Message_co]) -> list[Message_co]:
     return ordered
 
 
-def _place_of(message: Message) -> tuple[str, tuple[int, ...], str]:
+def _place_of(message: TracedMessage) -> tuple[str, tuple[int, ...], str]:
     return message.order_view or "", message.key or (), message.name
 
 

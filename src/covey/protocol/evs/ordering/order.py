@@ -28,7 +28,7 @@ from covey.protocol.values import (
 )
 
 from .log import SiteLog
-from .recovery import Plan
+from .recovery import RecoveryPlan
 from .sessions import EARLY, SessionOrder
 from .stability import Stability
 
@@ -145,7 +145,7 @@ class Order:
         for site, frontier in frontiers.items():
             self.logs[site].raise_frontier(frontier)
 
-    def finish(self, plan: Plan) -> tuple[list[Delivery], list[Delivery]]:
+    def finish(self, plan: RecoveryPlan) -> tuple[list[Delivery], list[Delivery]]:
         """The rest of the view: what comes before the signal, and what after it (docs/protocol/recovery.md, 6)."""
         before: list[Delivery] = []
         after: list[Delivery] = []
@@ -234,7 +234,7 @@ class Order:
             self.early_high = max(self.early_high, delivery.bundle.stamp)
         return delivery
 
-    def _survives(self, bundle: Bundle, plan: Plan) -> bool:
+    def _survives(self, bundle: Bundle, plan: RecoveryPlan) -> bool:
         """Up to the hole line everything; above it only what no lost bundle can precede for its service."""
         if bundle.stamp <= plan.hole_line or bundle.service is Service.RELIABLE:
             return True

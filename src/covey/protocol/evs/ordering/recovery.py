@@ -25,7 +25,7 @@ class Union(msgspec.Struct, frozen=True):
         return number <= self.prefix or number in self.extras
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RecoveryPlan(msgspec.Struct, frozen=True):
     """How the old view ends if the attempt succeeds."""
 
     movers: tuple[Life, ...]
@@ -39,7 +39,7 @@ class Plan(msgspec.Struct, frozen=True):
     """Whose messages are delivered even above a hole."""
 
 
-def make_plan(declarations: Mapping[Life, Declaration], whole_sites: Collection[int]) -> Plan:
+def make_plan(declarations: Mapping[Life, Declaration], whole_sites: Collection[int]) -> RecoveryPlan:
     """`declarations` of the co-movers; `whole_sites`: sites all of whose daemons of the old view are co-movers."""
     movers = tuple(sorted(declarations))
     by_site: dict[int, list[SiteDeclaration]] = {}
@@ -51,7 +51,7 @@ def make_plan(declarations: Mapping[Life, Declaration], whole_sites: Collection[
         site: INFINITE if site in whole_sites else _frontier(entries, unions[site].prefix)
         for site, entries in by_site.items()
     }
-    return Plan(
+    return RecoveryPlan(
         movers=movers,
         unions=unions,
         frontiers=frontiers,
@@ -61,7 +61,7 @@ def make_plan(declarations: Mapping[Life, Declaration], whole_sites: Collection[
     )
 
 
-def missing(plan: Plan, mine: Declaration) -> list[tuple[int, int]]:
+def missing(plan: RecoveryPlan, mine: Declaration) -> list[tuple[int, int]]:
     """(site, number) of every bundle of the union that this daemon does not hold."""
     wanted = []
     for entry in mine.sites:

@@ -24,7 +24,7 @@ class SessionOrder:
 
     def hold(self, bundle: Bundle) -> bool:
         """Keep a bundle until its message is delivered; False if its place is taken already."""
-        place, held = bundle.place, self._held
+        place, held = bundle.fifo_number, self._held
         if place <= self.done_to or place in held or place in self._done_ahead:
             return False
         held[place] = bundle
@@ -32,7 +32,7 @@ class SessionOrder:
 
     def has_prefix_of(self, bundle: Bundle) -> bool:
         """Whether everything this session sent before the bundle is done."""
-        return self.done_to >= bundle.place - 1
+        return self.done_to >= bundle.fifo_number - 1
 
     def next_held(self) -> Bundle | None:
         return self._held.get(self.done_to + 1)
@@ -41,7 +41,7 @@ class SessionOrder:
         """The message this bundle belongs to, if all its fragments are here."""
         if bundle.fragments == 1:
             return Delivery(bundle, (bundle.payload,))
-        first = bundle.place - bundle.fragment
+        first = bundle.fifo_number - bundle.fragment
         last = self._held.get(first + bundle.fragments - 1)
         if last is None or len(self._held) < bundle.fragments:
             return None
@@ -56,19 +56,19 @@ class SessionOrder:
     def finish(self, delivery: Delivery) -> None:
         """The message is delivered: its fragments are done and no longer held."""
         last = delivery.bundle
-        if last.fragments == 1 and last.place == self.done_to + 1 and not self._done_ahead:
-            del self._held[last.place]  # The common case, at once.
+        if last.fragments == 1 and last.fifo_number == self.done_to + 1 and not self._done_ahead:
+            del self._held[last.fifo_number]  # The common case, at once.
             last.passed = True
             self.done_to += 1
             return
-        for place in range(last.place - last.fragments + 1, last.place + 1):
+        for place in range(last.fifo_number - last.fragments + 1, last.fifo_number + 1):
             self._held.pop(place).passed = True
             self._mark(place)
 
     def go_past(self, bundle: Bundle) -> None:
         """An earlier fragment leaves the order silently; it stays held until its message is delivered."""
         bundle.passed = True
-        self._mark(bundle.place)
+        self._mark(bundle.fifo_number)
 
     def is_within_a_message(self) -> bool:
         """Whether earlier fragments of a message have left the order, and its last has not."""
