@@ -296,10 +296,10 @@ def _one_word_is_enough(right: Any) -> Any:
 
 
 def _token_without_stamp(right: Any) -> Any:
-    def accept(self: Ring, token: Token, now_us: int, deadlines: DeadlineTable) -> bool:
-        return right(self, msgspec.structs.replace(token, stamp=0), now_us, deadlines)  # type: ignore[no-any-return]
+    def hold(self: Ring, token: Token, now_us: int, deadlines: DeadlineTable) -> None:
+        right(self, msgspec.structs.replace(token, stamp=0), now_us, deadlines)
 
-    return accept
+    return hold
 
 
 def _forget_high(right: Any) -> Any:
@@ -378,9 +378,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "fifo like reliable": Mutant("M3", "fifo does not wait for its session", Order, "_early", _fifo_like_reliable),
     "past not awaited": Mutant("M4", "agreed is stamped without its past", Order, "past_is_complete", _always(True)),
-    "token without stamp": Mutant(
-        "M5", "a stamp may fall below one already used", Ring, "accept", _token_without_stamp
-    ),
+    "token without stamp": Mutant("M5", "a stamp may fall below one already used", Ring, "hold", _token_without_stamp),
     "stamps not raised for a new view": Mutant(
         "M5", "what co-movers have seen is forgotten in the next view", Exchange, "on_state_trans", _forget_high
     ),

@@ -74,11 +74,16 @@ class Exchange:
     def is_done_here(self) -> bool:
         return self.kit.me in self._done
 
+    @property
+    def _all_have_declared(self) -> bool:
+        return len(self._declared) >= len(self.attempt.members)
+
     def start(self) -> list[Outcome]:
-        if others := self._others():
-            return self._say_state(others)
-        self._make_plan()
-        return [Planned(), *self._finish()]
+        said = self._say_state(self._others())
+        if not self._all_have_declared:
+            return said
+        self._make_plan()  # We are alone, and miss nothing.
+        return [*said, Planned(), *self._finish()]
 
     # --- frames
 
@@ -195,7 +200,7 @@ class Exchange:
 
     def _look(self) -> list[FrameOutcome]:
         """Plan when all have declared, ask for what is missing, say when nothing is."""
-        if len(self._declared) < len(self.attempt.members):
+        if not self._all_have_declared:
             return []
         planned: list[FrameOutcome] = []
         if self.plan is None:
@@ -255,7 +260,7 @@ class Exchange:
         lacking = (
             self._others() if self._received else tuple(one for one in self._others() if one not in self._has_ours)
         )
-        effects = self._say_state(lacking) if lacking or len(self._declared) < len(self.attempt.members) else []
+        effects = self._say_state(lacking) if lacking or not self._all_have_declared else []
         if self._missing:
             effects += self._ask()
         if self.plan is not None:
