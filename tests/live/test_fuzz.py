@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 from covey.config import digest
 from covey.config_file import load
 from covey.drivers.live.status import ask, socket_path
+from covey.drivers.live.told import LiveStatus
 from covey.guarantees.checkers import check
 from covey.lab.cluster import WITHIN_S, LocalCluster
 from covey.lab.forgery import Facts, Forger
@@ -64,8 +64,9 @@ class Attacker:
     def close(self) -> None:
         self._socket.close()
 
-    def status(self, name: str) -> dict[str, Any]:
-        return ask(socket_path(self.cluster.cluster, name))
+    def status(self, name: str) -> LiveStatus:
+        found: LiveStatus = ask(socket_path(self.cluster.cluster, name))
+        return found
 
     def facts(self, name: str) -> Facts:
         return facts_of(self.cluster.cluster, self.digest, self.status(name), time.time_ns() // 1_000)

@@ -149,7 +149,7 @@ def test_a_line_appears_above_the_one_being_typed(
 
 
 def test_daemons_of_one_view_tell_the_same_groups_once() -> None:
-    one = {"name": "a", "view": "7.0.1", "daemons": ["a", "b"], "groups": [], "group_count": 0}
+    one: Any = {"name": "a", "view": "7.0.1", "daemons": ["a", "b"], "groups": [], "group_count": 0}
     told = by_view({"a": one, "b": one | {"name": "b"}, "c": one | {"name": "c", "view": "8.2.1", "daemons": ["c"]}})
     assert [answer["view"] for answer in told] == ["7.0.1", "8.2.1"]
 
@@ -157,7 +157,7 @@ def test_daemons_of_one_view_tell_the_same_groups_once() -> None:
 # --- top
 
 
-def answer(name: str, delivered: int, **changed: Any) -> dict[str, Any]:
+def answer(name: str, delivered: int, **changed: Any) -> Any:
     session = {
         "process": f"p@{name}:1.101", "policy": "block", "phase": "open", "groups": 1, "delivered": delivered,
         "backlog_bytes": 2_000_000, "lag_ms": 900, "blocking": True, "reading": True,

@@ -24,7 +24,7 @@ from covey.lab import failover
 from covey.lab.cluster import LiveError
 from covey.lab.failover import KINDS, Failover, FailoverPlan
 
-RUNNING: dict[str, Any] = {
+RUNNING: Any = {
     "state": "op",
     "reason": "every member is done",
     "view": "7.0.1",

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 import typer
+
+from covey.protocol.status import GroupsListing, GroupsStatus, GroupStatus
 
 from .common import BROKEN, At, Json, fail, telling
 from .complete import group_names
@@ -42,7 +44,7 @@ def groups(
     from .where import answers, daemons
 
     with telling("groups"):
-        told = answers(daemons(at, config), Question("groups", wanted))
+        told: dict[str, GroupsStatus | None] = answers(daemons(at, config), Question("groups", wanted))
     running = {name: answer for name, answer in told.items() if answer}
     if not running:
         fail("groups", f"no daemon answers of {' '.join(told)}: start daemons with: covey up", BROKEN)
@@ -54,11 +56,20 @@ def groups(
     _show(views, wanted)
 
 
-def by_view(running: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+class GroupsView(GroupsListing):
+    """What all daemons of one view know of its groups."""
+
+    view: str
+    working: bool
+    daemons: list[str]
+
+
+def by_view(running: dict[str, GroupsStatus]) -> list[GroupsView]:
     """One answer a view: all daemons of one view know the same."""
-    views: dict[str, dict[str, Any]] = {}
+    views: dict[str, GroupsView] = {}
     for answer in running.values():
-        views.setdefault(answer["view"], {key: value for key, value in answer.items() if key != "name"})
+        known = {key: value for key, value in answer.items() if key != "name"}
+        views.setdefault(answer["view"], cast("GroupsView", known))
     return [views[view] for view in sorted(views)]
 
 
@@ -74,7 +85,7 @@ def by_daemon(members: list[str]) -> list[tuple[str, list[str]]]:
     return [(daemon, sorted(found[daemon])) for daemon in sorted(found)]
 
 
-def _show(views: list[dict[str, Any]], wanted: str) -> None:
+def _show(views: list[GroupsView], wanted: str) -> None:
     for view in views:
         if len(views) > 1:
             print(f"view {view['view'].rpartition('.')[0]} of {' '.join(view['daemons'])}")
@@ -82,7 +93,7 @@ def _show(views: list[dict[str, Any]], wanted: str) -> None:
             print(line)
 
 
-def _lines(view: dict[str, Any], wanted: str) -> list[str]:
+def _lines(view: GroupsView, wanted: str) -> list[str]:
     """A table of words: libraries that draw better ones take their time to load."""
     from .lines import printable
 
@@ -96,7 +107,7 @@ def _lines(view: dict[str, Any], wanted: str) -> list[str]:
     return [*lines, *([f"{hidden:,} more; name some with --group 'begin*'"] if hidden else [])]
 
 
-def _places(group: dict[str, Any]) -> str:
+def _places(group: GroupStatus) -> str:
     from .lines import printable
 
     where = [f"{daemon}: {' '.join(map(printable, names))}" for daemon, names in by_daemon(group["members"])]

@@ -13,6 +13,8 @@ from typing import Annotated
 
 import typer
 
+from covey.drivers.live.told import LiveStatus
+
 from .common import BROKEN, At, Json, telling
 from .complete import daemon_names
 
@@ -38,7 +40,7 @@ def status(
     with telling("status"):
         wanted: list[str | None] = [*(names or [])] or [at]
         asked = [one for name in wanted for one in daemons(name, config)]
-        told = answers(asked)
+        told: dict[str, LiveStatus | None] = answers(asked)
         silent = hanging(asked, told)
     if as_json:
         for name, answer in told.items():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from covey.drivers.live.told import LiveStatus
+from covey.protocol.status import LinkStatus, OutsiderStatus
 
 from .lines import printable
 from .status_text import duration_text, remark, size_text
@@ -19,7 +21,7 @@ LOSSES = ("dropped", "rejected", "refused", "not sent")
 """Words in the names of counters that tell of something that was not done."""
 
 
-def print_statuses(answers: dict[str, dict[str, Any] | None], silent: Sequence[str] = ()) -> None:
+def print_statuses(answers: Mapping[str, LiveStatus | None], silent: Sequence[str] = ()) -> None:
     screen = Console()
     running = {name: answer for name, answer in answers.items() if answer}
     table = _table("daemon", "state", "view", "members", "token", "waiting", "up", "views")
@@ -39,7 +41,7 @@ def print_statuses(answers: dict[str, dict[str, Any] | None], silent: Sequence[s
             screen.print(line, markup=False, highlight=False)
 
 
-def _state(answer: dict[str, Any]) -> tuple[str, ...]:
+def _state(answer: LiveStatus) -> tuple[str, ...]:
     link = answer["link"]
     token = "-" if link["kind"] == "mesh" else f"{link['token']}{' here' if link['token_is_here'] else ''}"
     waiting, up = f"{answer['waiting_bytes']:,} B", f"{answer['uptime_s']:g} s"
@@ -47,17 +49,17 @@ def _state(answer: dict[str, Any]) -> tuple[str, ...]:
     return (answer["state"], view, " ".join(answer["members"]), token, waiting, up, str(answer["views"]))
 
 
-def _rates(running: dict[str, dict[str, Any]]) -> Table:
+def _rates(running: dict[str, LiveStatus]) -> Table:
     """Each a second: on average since the last question, or since the start."""
     table = _table("each second", "delivered", "datagrams out", "in", "bytes out", "in", "rotations", "window")
     for name, answer in running.items():
-        counts = [answer[f"{what}_per_s"] for what in ("delivered", "datagrams_sent", "datagrams_received")]
-        sizes = [size_text(answer[f"bytes_{way}_per_s"]) for way in ("sent", "received")]
+        counts = [answer["delivered_per_s"], answer["datagrams_sent_per_s"], answer["datagrams_received_per_s"]]
+        sizes = [size_text(answer["bytes_sent_per_s"]), size_text(answer["bytes_received_per_s"])]
         table.add_row(name, *(f"{count:,.0f}" for count in counts), *sizes, *_ring(answer["link"]))
     return table
 
 
-def _sessions(running: dict[str, dict[str, Any]]) -> Table:
+def _sessions(running: dict[str, LiveStatus]) -> Table:
     """Programs: those for which most waits come first."""
     table = _table("program", "groups", "delivered", "backlog", "oldest", "policy", "")
     listed = [one for answer in running.values() for one in answer["clients"]["sessions"]]
@@ -71,14 +73,14 @@ def _sessions(running: dict[str, dict[str, Any]]) -> Table:
     return table
 
 
-def _ring(link: dict[str, Any]) -> tuple[str, str]:
+def _ring(link: LinkStatus) -> tuple[str, str]:
     """How often the token goes around, and how many packets are kept of those that may be under way."""
     if link["kind"] == "mesh":
         return "-", "-"
     return f"{link['rotations_per_s']:,.0f}", f"{link['packets_kept']} of {link['packets_unstable_max']}"
 
 
-def _remarks(name: str, answer: dict[str, Any]) -> list[str]:
+def _remarks(name: str, answer: LiveStatus) -> list[str]:
     """Why it is as it is, and whatever an operator should know."""
     lines = [f"{name}: {answer['state']} because {answer['reason']}", *_last_view(answer), _longest_step(answer)]
     for peer in answer["peers"]:
@@ -96,7 +98,7 @@ def _remarks(name: str, answer: dict[str, Any]) -> list[str]:
     return lines + [f"  {count:>8,} {what}" for count, what in sorted(losses, key=lambda one: (-one[0], one[1]))]
 
 
-def _outsider(one: dict[str, Any]) -> str:
+def _outsider(one: OutsiderStatus) -> str:
     """
     >>> _outsider({"datagrams": 3, "silent_ms": 1_240, "text": "127.0.0.1:9: another version"})
     '  3 datagrams, the last 1.2 s ago, from 127.0.0.1:9: another version'
@@ -104,7 +106,7 @@ def _outsider(one: dict[str, Any]) -> str:
     return f"  {one['datagrams']:,} datagrams, the last {one['silent_ms'] / 1_000:.1f} s ago, from {one['text']}"
 
 
-def _longest_step(answer: dict[str, Any]) -> str:
+def _longest_step(answer: LiveStatus) -> str:
     """
     >>> _longest_step({"longest_step_ms": 12.34, "longest_step_recent_ms": 0.8})
     '  its longest step took 12.3 ms, of late 0.8 ms'
@@ -113,7 +115,7 @@ def _longest_step(answer: dict[str, Any]) -> str:
     return f"  its longest step took {longest_ms:,.1f} ms, of late {recent_ms:,.1f} ms"
 
 
-def _last_view(answer: dict[str, Any]) -> list[str]:
+def _last_view(answer: LiveStatus) -> list[str]:
     for view in answer["recent_views"][:1]:
         ago = duration_text((time.time_ns() - view["time_ns"]) / 1_000_000_000)
         about = f" ({view['detail']})" if view["detail"] else ""

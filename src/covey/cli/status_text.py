@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from covey.protocol.status import SessionStatus
 
 
 def size_text(count: float) -> str:
@@ -26,7 +26,7 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def remark(session: dict[str, Any]) -> str:
+def remark(session: SessionStatus) -> str:
     """What is not as it should be with a program."""
     remarks = []
     if session["phase"] != "open":

@@ -8,15 +8,17 @@ Not here:  asking (where.py), drawing (top_screen.py).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, cast
 
 import msgspec
+
+from covey.drivers.live.told import LiveStatus
 
 from .status_text import remark
 
 RECEIVERS_MAX: Final = 100
 
-Answers = Mapping[str, dict[str, Any] | None]
+Answers = Mapping[str, LiveStatus | None]
 
 
 class DaemonLine(msgspec.Struct, frozen=True):
@@ -103,16 +105,18 @@ def _urgency(line: ReceiverLine) -> tuple[int, float, str]:
     return -line.backlog_bytes, -line.messages_per_s, line.name
 
 
-def _daemon(name: str, answer: dict[str, Any] | None, then: dict[str, Any] | None, seconds: float) -> DaemonLine:
+def _daemon(name: str, answer: LiveStatus | None, then: LiveStatus | None, seconds: float) -> DaemonLine:
     if answer is None:
         return DaemonLine(name, running=False)
 
+    numbers = cast("Mapping[str, float]", answer)
+    earlier = cast("Mapping[str, float] | None", then)
+
     def rate(what: str) -> float:
         """Ours, if we have looked before at the same life; else what the daemon has measured itself."""
-        if then is None or then["boot"] != answer["boot"] or seconds <= 0:
-            return float(answer[f"{what}_per_s"])
-        grown: int = answer[what] - then[what]
-        return round(grown / seconds, 1)
+        if earlier is None or earlier["boot"] != numbers["boot"] or seconds <= 0:
+            return float(numbers[f"{what}_per_s"])
+        return round((numbers[what] - earlier[what]) / seconds, 1)
 
     return DaemonLine(
         name=name,
@@ -131,7 +135,7 @@ def _daemon(name: str, answer: dict[str, Any] | None, then: dict[str, Any] | Non
     )
 
 
-def _receivers(answer: dict[str, Any], then: dict[str, Any] | None, seconds: float) -> list[ReceiverLine]:
+def _receivers(answer: LiveStatus, then: LiveStatus | None, seconds: float) -> list[ReceiverLine]:
     before = {one["process"]: one["delivered"] for one in then["clients"]["sessions"]} if then else {}
     return [
         ReceiverLine(
@@ -149,7 +153,7 @@ def _receivers(answer: dict[str, Any], then: dict[str, Any] | None, seconds: flo
     ]
 
 
-def _views(running: dict[str, dict[str, Any]]) -> list[ViewLine]:
+def _views(running: dict[str, LiveStatus]) -> list[ViewLine]:
     """Latest first; one line for all daemons that came to the same view together."""
     found: dict[tuple[str, tuple[str, ...]], ViewLine] = {}
     for name, answer in running.items():

@@ -8,6 +8,7 @@ Not here:  the rule itself (client/address.py), what is told (drivers/live/statu
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,19 +50,19 @@ def asked(endpoint: Unix) -> AskedDaemon:
     return AskedDaemon(daemon_of(endpoint.path), endpoint.path.with_name(endpoint.path.name.removesuffix(SUFFIX)))
 
 
-def answers(of: list[AskedDaemon], question: Question | None = None) -> dict[str, dict[str, Any] | None]:
+def answers(of: list[AskedDaemon], question: Question | None = None) -> dict[str, Any]:
     """By name; None of those that do not answer. All are asked at once: one that hangs holds up no other."""
     with ThreadPoolExecutor(max(1, min(ASKED_AT_ONCE, len(of)))) as pool:
         told = list(pool.map(lambda one: _answer(one, question), of))
     return {one.name: answer for one, answer in zip(of, told, strict=True)}
 
 
-def hanging(of: list[AskedDaemon], told: dict[str, dict[str, Any] | None]) -> list[str]:
+def hanging(of: list[AskedDaemon], told: Mapping[str, object]) -> list[str]:
     """Those that take a connection and do not answer: they run, and are stopped or overloaded."""
     return [one.name for one in of if told[one.name] is None and somebody_listens(one.path)]
 
 
-def _answer(one: AskedDaemon, question: Question | None) -> dict[str, Any] | None:
+def _answer(one: AskedDaemon, question: Question | None) -> Any:
     try:
         return ask(one.path, question)
     except NotRunningError:

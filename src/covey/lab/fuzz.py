@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from covey.config import Cluster
 from covey.errors import FrameError
@@ -43,6 +43,7 @@ from covey.protocol.evs.frames import (
     Want,
     WantGroups,
 )
+from covey.protocol.status import DaemonStatus
 from covey.protocol.values import Service
 
 from .forgery import Facts, Forger
@@ -57,7 +58,7 @@ NOBODY: Final = struct.Struct("<Q")
 """The boot id in a head. No life has the number 0."""
 
 
-def facts_of(cluster: Cluster, digest: int, status: dict[str, Any], clock_us: int) -> Facts:
+def facts_of(cluster: Cluster, digest: int, status: DaemonStatus, clock_us: int) -> Facts:
     """What a daemon's status tells about it and its view."""
     boots = {peer["name"]: peer["boot"] for peer in status["peers"]} | {status["name"]: status["boot"]}
     lives = tuple(Life(cluster.rank_of(name), boots[name]) for name in status["members"])

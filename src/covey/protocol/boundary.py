@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 from covey.ids import Ballot, Life
+from covey.protocol.status import LinkStatus, PeerStatus
 
 from .counters import Dropped
 from .effects import Effect
@@ -35,8 +36,8 @@ class EngineReport(NamedTuple):
     view: Ballot
     members: tuple[Life, ...]
     working: bool
-    link: dict[str, Any]
-    peers: list[dict[str, Any]]
+    link: LinkStatus
+    peers: list[PeerStatus]
     strangers: list[str]
     undelivered: int
     """Bundles that are ordered, or may be, and were not delivered here."""

@@ -17,6 +17,7 @@ from typing import Final
 from covey.protocol.dialects.native import NATIVE
 from covey.protocol.groups.declared import Declared
 from covey.protocol.session.session import ClientSession, Phase
+from covey.protocol.status import ClientsStatus
 
 from .admission import Admission
 from .counters import Counter
@@ -302,7 +303,7 @@ class Clients:
         session = self._desk.by_number.get(number)
         return session is not None and (bool(session.words) or self._desk.queue.bytes_of(number) > 0)
 
-    def snapshot(self, now_us: int) -> dict[str, object]:
+    def snapshot(self, now_us: int) -> ClientsStatus:
         """The sessions for which most waits, the largest groups. Its cost does not grow with their number."""
         desk, roster = self._desk, self.groups.roster
         waiting = desk.slow.longest(SNAPSHOT_MAX)

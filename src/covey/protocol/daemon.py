@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
 from covey.protocol.groups.declared import Declared
+from covey.protocol.status import DaemonStatus, GroupsStatus
 from covey.protocol.transport.queue import SubmitQueue
 
 from .admission import Admission
@@ -110,7 +111,7 @@ class Daemon(Generic[E]):
 
     # --- what it tells of itself
 
-    def snapshot(self, now_us: int) -> dict[str, Any]:
+    def snapshot(self, now_us: int) -> DaemonStatus:
         """What a person wants to know about this daemon now."""
         report, datagrams = self.engine.report(now_us), self.datagrams
         return {
@@ -132,21 +133,21 @@ class Daemon(Generic[E]):
             "outcomes_unlisted": _sorted(datagrams.outcomes_unlisted),
         }
 
-    def groups_snapshot(self, wanted: str, groups_max: int, members_max: int) -> Iterator[dict[str, Any] | None]:
+    def groups_snapshot(self, wanted: str, groups_max: int, members_max: int) -> Iterator[GroupsStatus | None]:
         """Who is in which group, as this daemon's view has it: a portion at a time, None until it is done."""
         for listed in self.clients.groups.roster.listing_in_portions(wanted, groups_max, members_max):
-            report = self.engine.report(self._now_us) if listed else None
-            yield (
-                listed
-                and report
-                and {
-                    "name": self.kit.name(self.kit.me.rank),
-                    "view": str(report.view),
-                    "working": report.working,
-                    "daemons": self._names(report.members),
-                    **listed,
-                }
-            )
+            if listed is None:
+                yield None
+                continue
+            report = self.engine.report(self._now_us)
+            yield {
+                "name": self.kit.name(self.kit.me.rank),
+                "view": str(report.view),
+                "working": report.working,
+                "daemons": self._names(report.members),
+                "groups": listed["groups"],
+                "group_count": listed["group_count"],
+            }
 
     def _names(self, lives: tuple[Life, ...]) -> list[str]:
         return [self.kit.name(life.rank) for life in lives]

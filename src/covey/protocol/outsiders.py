@@ -10,12 +10,13 @@ most NOTICES_MAX lines a minute are logged; and who falls silent is forgotten.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from covey.config import Address, Cluster
 from covey.errors import OutsiderError
+from covey.protocol.status import OutsiderStatus
 
 from .effects import Effect, Notice
 
@@ -73,10 +74,20 @@ class Outsiders:
             del self._known[next(iter(self._known))]
         return self._notice(one, now_us) if is_new else []
 
-    def snapshot(self, now_us: int) -> list[dict[str, Any]]:
+    def snapshot(self, now_us: int) -> list[OutsiderStatus]:
         """Everyone heard of late, in the order of their addresses."""
         return [
-            msgspec.structs.asdict(one) | {"silent_ms": (now_us - one.heard_us) // 1_000, "text": str(one)}
+            {
+                "source": one.source,
+                "daemon": one.daemon,
+                "reason": one.reason,
+                "detail": one.detail,
+                "remedy": one.remedy,
+                "heard_us": one.heard_us,
+                "datagrams": one.datagrams,
+                "silent_ms": (now_us - one.heard_us) // 1_000,
+                "text": str(one),
+            }
             for _, one in sorted(self._known.items())
             if now_us - one.heard_us <= FORGET_US
         ]

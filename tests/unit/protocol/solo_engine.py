@@ -13,8 +13,11 @@ from covey.protocol.effects import Deliver, Effect, Installed, Stamped
 from covey.protocol.groups.declared import Declared
 from covey.protocol.inputs import Submit
 from covey.protocol.kit import Kit
+from covey.protocol.status import LinkStatus
 from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.values import Bundle, Payload
+
+LINK: LinkStatus = {"kind": "mesh", "undelivered": 0, "unstable": False, "line": 0, "safe_line": 0}
 
 
 class Why(Enum):
@@ -89,7 +92,7 @@ class SoloEngine:
         return []
 
     def report(self, now_us: int) -> EngineReport:
-        return EngineReport("op", Why.ALONE.value, self._view, (self._kit.me,), True, {}, [], [], 0)
+        return EngineReport("op", Why.ALONE.value, self._view, (self._kit.me,), True, LINK, [], [], 0)
 
     def check(self, full: bool) -> None:
         self._queue.check()

@@ -274,7 +274,7 @@ def test_a_client_that_sends_faster_than_the_daemons_is_not_read_for_a_while() -
     house.run(SECOND_US)
     reading = [one.read for one in house.effects[0] if isinstance(one, ClientReading)]
     assert reading[-1]
-    assert house.daemons[0].clients.snapshot(house.now)["sessions"][0]["reading"]  # type: ignore[index]
+    assert house.daemons[0].clients.snapshot(house.now)["sessions"][0]["reading"]
 
 
 def test_a_slow_receiver_is_ended_with_its_lag_and_the_others_go_on() -> None:
@@ -288,7 +288,7 @@ def test_a_slow_receiver_is_ended_with_its_lag_and_the_others_go_on() -> None:
     for _ in range(30):
         good.send("room", payload=bytes(1_000))
         good.read(1)
-    assert house.daemons[0].clients.snapshot(house.now)["sessions"][0]["backlog_bytes"] < 20_000  # type: ignore[index]
+    assert house.daemons[0].clients.snapshot(house.now)["sessions"][0]["backlog_bytes"] < 20_000
     [word] = slow.read()
     assert isinstance(word, Ended)
     assert word.lag_bytes > 20_000

@@ -26,14 +26,14 @@ def roster(**groups: int) -> Roster:
     return made
 
 
-def last(portions: Iterator[dict[str, Any] | None]) -> dict[str, Any]:
+def last(portions: Iterator[Any]) -> Any:
     *before, found = portions
     assert found is not None
     assert not any(before)
     return found
 
 
-def listing(made: Roster, wanted: str, groups_max: int, members_max: int) -> dict[str, Any]:
+def listing(made: Roster, wanted: str, groups_max: int, members_max: int) -> Any:
     return last(made.listing_in_portions(wanted, groups_max, members_max))
 
 

@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -40,6 +40,7 @@ from .log import to_text
 from .measures import Measures
 from .sending import Sending
 from .status import Answer, InPortions, Question, StatusSocket, own_directory, socket_path
+from .told import LiveStatus
 
 UNSEALED = "whoever can reach these hosts can read and forge them; see allow_unsealed in docs/configuration.md"
 STDIN, STDOUT = 0, 1
@@ -239,18 +240,18 @@ class DaemonProcess:
             return self._daemon.core.groups_snapshot(question.group, GROUPS_TOLD_MAX, MEMBERS_TOLD_MAX)
         return self._snapshot()
 
-    def _snapshot(self) -> dict[str, Any]:
+    def _snapshot(self) -> LiveStatus:
         """What the engine knows, and what only the process knows."""
         now_us = clock().mono_us
         endpoint, cluster = self._daemon.endpoint, self._cluster
-        snapshot = self._daemon.core.snapshot(now_us) | self._measures.snapshot(endpoint.traffic, now_us)
+        core, measured = self._daemon.core.snapshot(now_us), self._measures.snapshot(endpoint.traffic, now_us)
+        snapshot = cast("LiveStatus", {**core, **measured, **self._daemon.turns.snapshot(now_us)})
         link, members = snapshot["link"], len(snapshot["members"])
         if "token" in link:
             link["rotations_per_s"] = self._measures.rotations_per_s(snapshot["view"], link["token"], members, now_us)
         snapshot["count"] |= endpoint.count.in_words()
         if self._status is not None:
             snapshot["count"] |= self._status.count.in_words()
-        snapshot |= self._daemon.turns.snapshot(now_us)
         snapshot["sending_problem"] = self._sending.problem or None
         snapshot["process"] = self.process
         snapshot["cluster"] = cluster.name
@@ -269,7 +270,7 @@ class DaemonProcess:
                 settled=snapshot["state"] == State.OP.value and self._daemon.core.is_settled,
                 changes=self._measures.changes,
                 delivered=self._measures.delivered,
-                snapshot=snapshot,
+                snapshot=cast("dict[str, Any]", snapshot),
             )
         )
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from covey.config import Cluster
+from covey.drivers.live.told import TurnsStatus, ViewStatus
 from covey.protocol.effects import Deliver, Effect, Installed
 from covey.protocol.values import Kind
 
@@ -54,7 +55,7 @@ class Turns:
             self._now_us = took_us
             self._longest_us = max(self._longest_us, took_us)
 
-    def snapshot(self, now_us: int) -> dict[str, float]:
+    def snapshot(self, now_us: int) -> TurnsStatus:
         """The longest turn since the start, and the longest of the last ten to twenty seconds."""
         if now_us >= self._until_us:
             self._begin_anew(now_us)
@@ -100,7 +101,7 @@ class Measures:
             found |= {name: count, f"{name}_per_s": rate.per_second(count, now_us)}
         return found
 
-    def recent_views(self, cluster: Cluster) -> list[dict[str, Any]]:
+    def recent_views(self, cluster: Cluster) -> list[ViewStatus]:
         """The last few views, the latest first: who is in them, who came along, and why they came about."""
         return [
             {

@@ -29,8 +29,10 @@ import msgspec
 
 from covey.client.address import socket_directory
 from covey.config import Cluster
+from covey.drivers.live.told import LiveStatus, Misunderstood
 from covey.errors import ConfigError, CoveyError
 from covey.protocol.counters import Count, Family
+from covey.protocol.status import GroupsStatus
 
 ANSWER_BYTES_MAX: Final = 4 * 1024 * 1024
 QUESTION_BYTES_MAX: Final = 4_096
@@ -46,8 +48,8 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """Only this group, or with a `*` at its end those that begin like this; empty: all."""
 
 
-Answer = dict[str, Any]
-InPortions = Iterator[Answer | None]
+Answer = LiveStatus | GroupsStatus | Misunderstood
+InPortions = Iterator[GroupsStatus | None]
 """None for as long as the answer is not done."""
 
 
@@ -245,7 +247,7 @@ def _spare() -> int | None:
         return None
 
 
-def ask(path: Path, question: Question | None = None, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
+def ask(path: Path, question: Question | None = None, timeout_s: float = TIMEOUT_S) -> Any:
     """What a running daemon answers; NotRunningError if nobody does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout_s)

@@ -15,13 +15,14 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, cast
 
 import msgspec
 
 from covey.client.address import socket_path
 from covey.config_file import Preset
 from covey.drivers.live.events import Status, View
+from covey.drivers.live.told import LiveStatus
 from covey.lab.child import Child
 from covey.lab.cluster import LiveError, LocalCluster
 from covey.lab.helper_process import PATIENCE_S, HelperProcess, NamedTask
@@ -82,7 +83,7 @@ class HostileStage:
         ]
         return [self.started("bystander", task) for task in tasks]
 
-    def status(self, daemon: str, within_s: float = PATIENCE_S) -> dict[str, Any]:
+    def status(self, daemon: str, within_s: float = PATIENCE_S) -> LiveStatus:
         """What a daemon says of itself, as soon as it can."""
         child = self.cluster.child(daemon)
         at = len(child.events)
@@ -94,7 +95,7 @@ class HostileStage:
         self.cluster.poll(lambda: bool(answers()) or bool(self.dead()), f"the status of {daemon}", within_s)
         if not answers():
             raise LiveError("a daemon died")
-        return answers()[0].snapshot
+        return cast("LiveStatus", answers()[0].snapshot)
 
     def dead(self) -> list[Child]:
         return [child for child in self.cluster.living() if child.exit_code is not None]
@@ -177,11 +178,10 @@ class _Play:
 
     def _longest_step(self, daemon: str) -> float | None:
         try:
-            told = self._stage.status(daemon).get("longest_step_ms")
+            return self._stage.status(daemon)["longest_step_ms"]
         except LiveError as error:
             self._problems.append(str(error))
             return None
-        return float(told) if isinstance(told, int | float) else None
 
     def _memory(self) -> dict[str, float]:
         """Megabytes that daemon a had at most, and has."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import cast
 
 from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings, part_bytes
 from covey.errors import FrameError
@@ -18,6 +19,7 @@ from covey.protocol.evs.links.ring import Ring
 from covey.protocol.evs.stamping.alone import AloneStamper
 from covey.protocol.evs.stamping.stamper import SiteFrame, Stamper
 from covey.protocol.evs.stamping.token import TokenStamper
+from covey.protocol.status import LinkStatus
 from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.values import Announcement, Bundle, Service
 
@@ -214,15 +216,16 @@ class Operation:
         self.kit.count.add(Counter.STAMP_FAR_AHEAD)
         return [Notice(f"the clock of {self.kit.name(rank)} is far ahead of ours: set it right, it delays everyone")]
 
-    def snapshot(self) -> dict[str, object]:
+    def snapshot(self) -> LinkStatus:
         """Where the token is as far as we know, and how full the windows are."""
         order = self.order
-        return self.stamper.snapshot() | {
+        common = {
             "undelivered": order.undelivered,
             "unstable": order.has_unstable(),
             "line": order.line(),
             "safe_line": order.safe_line(),
         }
+        return cast("LinkStatus", self.stamper.snapshot() | common)
 
     def check(self, full: bool) -> None:
         self.stamper.check()

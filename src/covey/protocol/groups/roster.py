@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 from covey.ids import Life
+from covey.protocol.status import GroupsListing, GroupStatus
 from covey.protocol.values import Place, Stay
 
 PORTION: Final = 2_000
@@ -79,7 +80,7 @@ class Roster:
         found = ((group, size) for size in sizes for group in nsmallest(most, islice(self._by_size[size], 1_000)))
         return dict(islice(found, most))
 
-    def listing_in_portions(self, wanted: str, groups_max: int, members_max: int) -> Iterator[dict[str, object] | None]:
+    def listing_in_portions(self, wanted: str, groups_max: int, members_max: int) -> Iterator[GroupsListing | None]:
         """Who is where: the groups of this name, or with these first letters before a `*`; all of them for nothing.
 
         None after each portion, and the answer at last: the roster may change between two of them. The answer is
@@ -93,7 +94,7 @@ class Roster:
             count += len(found)
             names = sorted(names + found)[:groups_max]  # Mostly sorted: that is fast.
             yield None
-        listed: list[dict[str, object]] = []
+        listed: list[GroupStatus] = []
         looked_at = 0
         for group in names:
             present = list(self.members(group).values())

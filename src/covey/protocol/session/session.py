@@ -7,6 +7,7 @@ from enum import Enum
 from covey.protocol.dialects.dialect import Dialect
 from covey.protocol.dialects.entries import Entry
 from covey.protocol.inputs import ClientConnected
+from covey.protocol.status import SessionStatus
 from covey.protocol.wire.bodies import sender_prefix
 from covey.protocol.wire.words import Hello, Policy
 
@@ -78,7 +79,7 @@ class ClientSession:
         """Bytes that wait for it, and of it."""
         return self.outbox.size + self.words_bytes
 
-    def snapshot(self, now_us: int) -> dict[str, object]:
+    def snapshot(self, now_us: int) -> SessionStatus:
         return {
             "name": self.name,
             "process": self.process,

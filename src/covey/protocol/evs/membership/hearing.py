@@ -25,6 +25,7 @@ from covey.config import Settings
 from covey.ids import Life
 from covey.protocol.evs.frames import Alive, Heard
 from covey.protocol.evs.states import Reason
+from covey.protocol.status import PeerStatus
 
 _NEVER = -(1 << 60)
 
@@ -177,7 +178,7 @@ class Hearing:
         near[self.me.rank] = frozenset(near)
         return near
 
-    def snapshot(self, now_us: int, name: Callable[[int], str]) -> list[dict[str, object]]:
+    def snapshot(self, now_us: int, name: Callable[[int], str]) -> list[PeerStatus]:
         """Each peer ever heard, for people."""
         return [
             {
