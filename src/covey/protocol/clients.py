@@ -90,17 +90,18 @@ class Clients:
         self._requests.begin()
         self._liveness.begin(now_us)
 
-    def work(self) -> None:
-        """Go on with what is left, as far as this step allows."""
+    def work(self) -> bool:
+        """Go on with what is left, as far as this step allows. Whether there was anything to do."""
         if not (self._has_more() or self._blocked.has_changed or self._desk.queue.has_news):
             self.behind = False
-            return  # Most steps have nothing for clients.
+            return False  # Most steps have nothing for clients.
         self._tell_waiting()
         self._tell_late()
         self._requests.go_on()
         self._desk.clear_away(self._portions.cleared)
         self._desk.keep_to_budget(self._portions.ended)
         self.behind = self._telling.is_behind or self._desk.late_count > self._portions.behind_late
+        return True
 
     def go_on_soon(self, now_us: int) -> None:
         """The next step comes at once if this one could not do all."""

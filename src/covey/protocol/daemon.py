@@ -72,8 +72,7 @@ class Daemon(Generic[E]):
         self.clients.begin(now_us, engine.is_working)
         for one in inputs:
             new = self.datagrams.take(one, now_us) if isinstance(one, Datagram) else self._take(one, now_us)
-            if new:
-                self._emit(effects, new)
+            self._emit(effects, new)
         engine.hold_back(self.clients.behind)
         self._emit(effects, engine.progress(now_us))
         for late in self.datagrams.take_late():
@@ -81,15 +80,18 @@ class Daemon(Generic[E]):
         for deadline in self.kit.deadlines.due(now_us):
             if self.kit.deadlines.take(deadline, now_us):
                 self._emit(effects, self._on_deadline(deadline, now_us))
-        self.clients.work()
-        self._emit(effects, self._send(now_us))
-        self.clients.go_on_soon(now_us)
-        return effects + self.clients.take_effects() + self._maybe_say_goodbye()
+        worked, sent = self.clients.work(), self._send(now_us)
+        self._emit(effects, sent)
+        if worked or sent:
+            self.clients.go_on_soon(now_us)
+        effects += self.clients.take_effects()
+        return effects + self._maybe_say_goodbye() if self._admission.stopping else effects
 
     def _emit(self, effects: list[Effect], new: list[Effect]) -> None:
         """Clients see what the engine did, at once and in order."""
-        effects += new
-        self.clients.observe(new, self._now_us)
+        if new:
+            effects += new
+            self.clients.observe(new, self._now_us)
 
     def _send(self, now_us: int) -> list[Effect]:
         """What clients and the driver have submitted in this step goes out together."""

@@ -64,15 +64,13 @@ class Datagrams:
 
     def _note_outcome(self, one: Datagram, outcomes: list[Effect | Dropped], now_us: int) -> list[Effect]:
         """All that was dropped of it is counted, and taken out of what is to be done; the first is its outcome."""
-        effects: list[Effect] = []
-        outcome = ACCEPTED
-        for what in outcomes:
-            if not isinstance(what, Dropped):
-                effects.append(what)
-                continue
+        dropped = [what for what in outcomes if isinstance(what, Dropped)]
+        effects: list[Effect] = outcomes  # type: ignore[assignment]  # Mostly there is nothing else among them.
+        if dropped:
+            effects = [what for what in outcomes if not isinstance(what, Dropped)]
+        for what in dropped:
             self._kit.count.add(what.counter)
-            if outcome is ACCEPTED:
-                outcome = what.counter
+        outcome = dropped[0].counter if dropped else ACCEPTED
         if not one.unlisted:
             self.outcomes.add(outcome)
             return effects

@@ -51,14 +51,23 @@ class Dialect(Protocol):
 class Shared:
     """Something told to several sessions: an entry for each dialect that they speak."""
 
-    __slots__ = ("_entries", "notice")
+    __slots__ = ("_dialect", "_entry", "_others", "notice")
 
     def __init__(self, notice: ClientNotice) -> None:
         self.notice = notice
-        self._entries: dict[Dialect, Entry] = {}
+        self._dialect: Dialect | None = None
+        self._entry: Entry | None = None
+        """Of the first dialect that was asked for: mostly there is one."""
+        self._others: dict[Dialect, Entry] | None = None
 
     def entry(self, dialect: Dialect) -> Entry:
-        entry = self._entries.get(dialect)
-        if entry is None:
-            entry = self._entries[dialect] = dialect.entry(self.notice)
-        return entry
+        if dialect is self._dialect and self._entry is not None:
+            return self._entry
+        if self._entry is None:
+            self._dialect, self._entry = dialect, dialect.entry(self.notice)
+            return self._entry
+        if self._others is None:
+            self._others = {}
+        if dialect not in self._others:
+            self._others[dialect] = dialect.entry(self.notice)
+        return self._others[dialect]
