@@ -6,7 +6,7 @@ Not here:  the bytes themselves (wire/session.py), reading (native_reader.py).
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from typing import Final
 
 from covey.protocol.effects import Deliver
@@ -62,7 +62,7 @@ PINNED_SHARE: Final = 2
 """A slice below one part in so many of what it was cut from is copied: kept as it is, it would keep all of it."""
 
 BLOCK: Final = 256
-"""So many names of a roll are put together once; the rest for each frame."""
+"""So many names of a roll are put together with the others once; the rest for each frame."""
 
 
 class Native:
@@ -193,28 +193,28 @@ class ListedEntry(Entry):
 
 
 class _Names:
-    """The encodings of the names of a roll: whole blocks put together, so that a frame is made of few pieces."""
+    """The encodings of the names of a roll: most of them put together, so that a frame is made of few pieces."""
 
     def __init__(self) -> None:
         self.sizes = [0]
         """Of the first so many, together."""
-        self._blocks: list[bytes] = []
+        self._together = b""
+        self._folded = 0
         self._rest: list[bytes] = []
 
     def add(self, names: list[str]) -> None:
         for piece in map(text_piece, names):
             self._rest.append(piece)
             self.sizes.append(self.sizes[-1] + len(piece))
+        if len(self._rest) >= BLOCK:
+            self._together = b"".join((self._together, *self._rest))
+            self._folded += len(self._rest)
+            self._rest = []
 
-    def pieces(self, count: int) -> list[bytes]:
-        while len(self._rest) >= 2 * BLOCK:
-            self._blocks.append(b"".join(self._rest[:BLOCK]))
-            del self._rest[:BLOCK]
-        blocks = count // BLOCK
-        if blocks < len(self._blocks):  # An older view: a block has to be cut.
-            cut = self._blocks[blocks][: self.sizes[count] - self.sizes[blocks * BLOCK]]
-            return [*self._blocks[:blocks], cut]
-        return [*self._blocks, *self._rest[: count - BLOCK * len(self._blocks)]]
+    def pieces(self, count: int) -> Sequence[Payload]:
+        if count <= self._folded:
+            return (memoryview(self._together)[: self.sizes[count]],)
+        return (self._together, *self._rest[: count - self._folded])
 
 
 def _names(roll: Roll) -> _Names:

@@ -142,7 +142,7 @@ def view_around(view: GroupView) -> tuple[bytes, bytes]:
     return b"\x98" + before, after
 
 
-def view_frame(around: tuple[bytes, bytes], count: int, names: Sequence[bytes], names_bytes: int) -> bytes:
+def view_frame(around: tuple[bytes, bytes], count: int, names: Sequence[Payload], names_bytes: int) -> bytes:
     """A whole `GroupView` frame, from the encodings of its members' names in any number of pieces."""
     before, after = around
     size = view_bytes(around, names_bytes) - HEAD_BYTES
