@@ -103,11 +103,11 @@ class Clients:
         self.behind = self._telling.is_behind or self._desk.late_count > self._portions.behind_late
         return True
 
-    def go_on_soon(self, now_us: int) -> None:
-        """The next step comes at once if this one could not do all."""
+    def go_on_soon(self, now_us: int, has_submitted: bool) -> None:
+        """The next step comes at once if this one could not do all, or something was submitted after it had sent."""
         if self._has_more():
             self._kit.count.add(Counter.CLIENT_WORK_LEFT)
-        elif not (self._blocked.has_changed or self._desk.queue.is_to_try):
+        elif not (has_submitted or self._blocked.has_changed or self._desk.queue.is_to_try):
             return
         self._kit.deadlines.set(Deadline.CLIENT_WORK, now_us)
 

@@ -81,9 +81,10 @@ class Daemon(Generic[E]):
             if self.kit.deadlines.take(deadline, now_us):
                 self._emit(effects, self._on_deadline(deadline, now_us))
         worked, sent = self.clients.work(), self._send(now_us)
+        unsent = len(self._queue)
         self._emit(effects, sent)
         if worked or sent:
-            self.clients.go_on_soon(now_us)
+            self.clients.go_on_soon(now_us, has_submitted=len(self._queue) > unsent)
         effects += self.clients.take_effects()
         return effects + self._maybe_say_goodbye() if self._admission.stopping else effects
 

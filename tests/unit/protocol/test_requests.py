@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from covey.config import Settings
+from covey.protocol.counters import Counter
 from covey.protocol.deadlines import Deadline
 from covey.protocol.effects import ClientReading
 from covey.protocol.inputs import ClientBytes, ClientGone
@@ -199,3 +200,20 @@ def test_a_join_refused_while_it_waited_for_room_waits_no_more() -> None:
     house.run(SECOND_US)
     house.daemons[1].check(full=True)
     assert not house.daemons[1].clients._desk.queue.has_news
+
+
+def test_what_is_ordered_because_of_a_delivery_does_not_wait_for_the_next_event() -> None:
+    """A receiver falls behind by what this very step has sent: the step that asks its senders to wait comes at once."""
+    small = Settings(session_receive_bytes=24_000, message_bytes_max=7_000)
+    house = network(settings=small, portions=Portions(turn=1))
+    slow, sender = Peer(house), Peer(house, connection=2)
+    slow.hello("slow", policy="block")
+    sender.hello("sender")
+    slow.say(JoinGroup("room"))
+    slow.read()
+    sender.write(sender.sending("room") + sender.sending("room", payload=bytes(6_500)))
+    daemon = house.daemons[0]
+    assert daemon.kit.count[Counter.RECEIVER_BLOCKS] == 1
+    assert daemon.next_deadline_us() == house.now
+    house.give(0)
+    assert daemon.clients.snapshot(house.now)["blocked"] == ["room", "slow@a"]
