@@ -23,6 +23,7 @@ ROWS: Final = (State.MERGE, State.OP, State.EVS, None, State.GATHER, State.REP)
 WORDS: Final = dict.fromkeys(LOSSES, "a loss") | {
     Reason.STARTED: "started",
     Reason.TOKEN_LOST: "no token",
+    Reason.LINK_FAILED: "no link",
     Reason.ATTEMPT_STUCK: "stuck",
     Reason.ATTEMPT_REFUSED: "refused",
     Reason.ALL_HEARD: "we are the lowest",

@@ -12,6 +12,7 @@ from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.frames import Announce
 from covey.protocol.evs.links.link import IdealLink
+from covey.protocol.evs.links.links import Links
 from covey.protocol.evs.stamping.alone import AloneStamper
 from covey.protocol.transport.queue import SubmitQueue, Waiting
 from covey.protocol.values import Announcement, Kind, Service
@@ -31,7 +32,7 @@ class Site:
         queue.start_view()
         self.flow = Flow(self.kit, VIEW, members, queue)
         self.announcer = Announcer(self.flow)
-        links = tuple(IdealLink(rank) for rank in self.announcer.others)
+        links = Links(self.kit, VIEW, map(IdealLink, self.announcer.others))
         self.stamper = AloneStamper(self.flow, links, self.announcer, stamp)
         self.seq = 0
 

@@ -17,10 +17,17 @@ class EvsDeadline(Enum):
     TOKEN_LOST = "the token did not come back"
     HURRY = "ask again for a parked token"
     ANNOUNCE = "tell the other sites how far we are"
+    LINK = "a link to another site wants to be looked at"
 
     __hash__ = object.__hash__
     """Each is one object: Enum computes a hash of the name."""
 
 
-WORKING: Final = (EvsDeadline.TOKEN_RESEND, EvsDeadline.TOKEN_LOST, EvsDeadline.HURRY, EvsDeadline.ANNOUNCE)
+WORKING: Final = (
+    EvsDeadline.TOKEN_RESEND,
+    EvsDeadline.TOKEN_LOST,
+    EvsDeadline.HURRY,
+    EvsDeadline.ANNOUNCE,
+    EvsDeadline.LINK,
+)
 """What only a working view waits for."""

@@ -225,7 +225,7 @@ class EvsEngine:
         if isinstance(frame, Unreliable):
             return operation.on_unreliable(sender, frame)
         assert isinstance(frame, Announce)
-        return operation.on_announce(frame, now_us)
+        return operation.on_announce(sender, frame, now_us)
 
     def progress(self, now_us: int) -> list[Effect]:
         """In a view that no longer works nothing is stamped or promised; what has come may still be delivered."""
@@ -253,7 +253,11 @@ class EvsEngine:
         if deadline is EvsDeadline.TOKEN_LOST:
             self.kit.count.add(Counter.TOKEN_LOST)
             return machine.lost(Reason.TOKEN_LOST, "", now_us)
-        return list[Outcome](self.operation.on_deadline(deadline, now_us))
+        effects = list[Outcome](self.operation.on_deadline(deadline, now_us))
+        if deadline is EvsDeadline.LINK and (failed := self.operation.links.failed()) is not None:
+            detail = f"{self.kit.name(failed.peer)}: {failed.failed}"
+            return effects + machine.lost(Reason.LINK_FAILED, detail, now_us)
+        return effects
 
     def _repeat_exchange(self, now_us: int) -> list[Outcome]:
         if self.exchange is None:

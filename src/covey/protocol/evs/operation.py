@@ -14,7 +14,8 @@ from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Deliver, Effect, Notice, Stamped
-from covey.protocol.evs.links.link import IdealLink, Link
+from covey.protocol.evs.links.link import IdealLink
+from covey.protocol.evs.links.links import Links
 from covey.protocol.evs.links.ring import Ring
 from covey.protocol.evs.stamping.alone import AloneStamper
 from covey.protocol.evs.stamping.stamper import SiteFrame, Stamper
@@ -55,7 +56,7 @@ class Operation:
         self.ahead_max = max(kit.settings.ring_bundles_unstable, kit.settings.source_bundles_unstable)
         """Bundles of one site that can be under way at once: windows open only as far as everybody has received."""
         self._announcer = Announcer(self.flow)
-        self._links: dict[int, Link] = {rank: IdealLink(rank) for rank in self._announcer.others}
+        self.links = Links(kit, view, map(IdealLink, self._announcer.others))
         self.stamper = self._make_stamper(high, patience)
         self._far_ahead: set[int] = set()
         smallest = part_bytes(kit.settings.bundle_bytes, GROUPS_BYTES_MAX)
@@ -68,9 +69,9 @@ class Operation:
         kit = self.kit
         ring = tuple(life.rank for life in self.members if self._site_of[life] == kit.site)
         if len(ring) == 1:
-            return AloneStamper(self.flow, tuple(self._links.values()), self._announcer, high)
+            return AloneStamper(self.flow, self.links, self._announcer, high)
         made = Ring(self.view, ring, kit.me.rank, kit.settings, kit.codec, kit.count, patience)
-        return TokenStamper(self.flow, made, high, self.ahead_max)
+        return TokenStamper(self.flow, made, self.links, high, self.ahead_max)
 
     # --- beginning and ending
 
@@ -101,6 +102,8 @@ class Operation:
         return self.flow.deliver()
 
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
+        if deadline is EvsDeadline.LINK:
+            return self.links.on_deadline(now_us) + self.progress(now_us)
         if deadline is not EvsDeadline.ANNOUNCE:
             return self.stamper.on_deadline(deadline, now_us)
         stamper = self.stamper
@@ -111,9 +114,10 @@ class Operation:
     # --- frames
 
     def on_data(self, sender: Life, frame: Data, datagram: bytes, now_us: int) -> list[Effect | Dropped]:
-        is_near = self._site_of[sender] == self.kit.site
-        way = self.stamper if is_near else self._links[sender.rank]
-        chunks = way.arrived(frame, datagram)
+        if self._site_of[sender] == self.kit.site:
+            chunks = self.stamper.arrived(frame, datagram)
+        else:
+            chunks = self.links.arrived(sender.rank, frame, datagram)
         if isinstance(chunks, Dropped):
             return [chunks]
         taken: list[Effect | Dropped] = []
@@ -142,12 +146,12 @@ class Operation:
     def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
         return self.stamper.on_site_frame(frame, now_us)
 
-    def on_announce(self, frame: Announce, now_us: int) -> list[Effect | Dropped]:
-        if not self._announcer.others or frame.site not in self.order.logs:
+    def on_announce(self, sender: Life, frame: Announce, now_us: int) -> list[Effect | Dropped]:
+        if self._site_of[sender] != frame.site or frame.site == self.kit.site:
             return [Dropped(Counter.FRAME_MISDIRECTED)]
         if self.kit.clock.is_of_another_age(frame.last, now_us):
             return [Dropped(Counter.ANNOUNCEMENT_IMPOSSIBLE)]
-        seen = self._see_stamp(frame.last - 1, self._daemon_of(frame.site), now_us)
+        seen = self._see_stamp(frame.last - 1, sender.rank, now_us)
         self._announcer.on_announce(frame, now_us)
         return [*seen, *self.submitted(now_us)]
 
@@ -201,9 +205,6 @@ class Operation:
         ):
             return None
         return Dropped(Counter.BUNDLE_IMPOSSIBLE)
-
-    def _daemon_of(self, site: int) -> int:
-        return next(life.rank for life in self.members if self.kit.site_of(life) == site)
 
     def _see_stamp(self, stamp: int, rank: int, now_us: int) -> list[Effect]:
         """Our clock follows every stamp; a clock that is far ahead is named to the operator, once a view."""

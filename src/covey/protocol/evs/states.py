@@ -51,6 +51,7 @@ class Reason(Enum):
     PEER_REFUSED = "a member's host says that nobody listens there"
     PEER_GOODBYE = "a member said goodbye"
     TOKEN_LOST = "the token did not come back in time"
+    LINK_FAILED = "a link to another site failed"
     ATTEMPT_STUCK = "the attempt made no progress"
     ATTEMPT_REFUSED = "a member has promised a higher attempt"
     ALL_HEARD = "everyone around has been heard; we are the lowest"
@@ -86,6 +87,7 @@ def _table() -> dict[tuple[State, Reason], State]:
             table[state, reason] = State.SEG
     for state in (State.OP, State.MERGE):
         table[state, Reason.TOKEN_LOST] = State.SEG
+        table[state, Reason.LINK_FAILED] = State.SEG
     for state in (State.STATETRANS, State.EVS):
         table[state, Reason.ATTEMPT_STUCK] = State.SEG
         table[state, Reason.ATTEMPT_REFUSED] = State.SEG

@@ -60,6 +60,7 @@ class Ring:
     ) -> None:
         self.view = view
         self.me = me
+        self.is_first = me == ring[0]
         self._others = tuple(rank for rank in ring if rank != me)
         self._successor = ring[(ring.index(me) + 1) % len(ring)]
         self._park_after = 2 * len(ring)

@@ -2,7 +2,7 @@
 
 In:        what waits in the queue; progress of the order.
 Out:       packets over the links to other sites, stamps, deliveries.
-Not here:  what the other sites are told (announcing.py), how packets travel (links/link.py).
+Not here:  what the other sites are told (announcing.py), how packets travel (links/).
 
 Invariant: M1 no stamp is at or below one used or promised before.
 """
@@ -16,14 +16,14 @@ from covey.protocol.effects import Effect
 from covey.protocol.evs.announcing import Announcer
 from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.frames import Chunk, Data
-from covey.protocol.evs.links.link import Link, QueueClass
+from covey.protocol.evs.links.links import Links
 from covey.protocol.values import Announcement
 
 from .stamper import SiteFrame
 
 
 class AloneStamper:
-    def __init__(self, flow: Flow, links: tuple[Link, ...], announcer: Announcer, stamp: int) -> None:
+    def __init__(self, flow: Flow, links: Links, announcer: Announcer, stamp: int) -> None:
         self.site_seq = 0
         self.stamp = stamp
         self._flow = flow
@@ -56,16 +56,12 @@ class AloneStamper:
         while self._has_window() and self._flow.may_stamp():
             self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
             effects += self._flow.stamp(self.site_seq, self.stamp, packer)
-        for chunks in packer.packets if self._links else ():
-            data = self._kit.codec.encode(Data(self._flow.view, 0, 0, tuple(chunks)))
-            for link in self._links:
-                effects += link.send(QueueClass.DATA, data)
-        return effects
+        return effects + self._links.carry(packer.packets, now_us)
 
     def _has_window(self) -> bool:
         """Whether more bundles may be under way."""
         stable = self._flow.order.stability.received_by_all(self._kit.site)
-        return self.site_seq - stable < self._kit.settings.source_bundles_unstable
+        return self.site_seq - stable < self._kit.settings.source_bundles_unstable and self._links.has_room()
 
     def raise_own(self, now_us: int) -> None:
         """A one-daemon site raises its own frontier, line and received numbers locally (rule R3).

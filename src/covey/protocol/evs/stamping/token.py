@@ -15,6 +15,7 @@ from covey.protocol.effects import Effect
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.frames import Chunk, Data, Hurry, Parked, Token
+from covey.protocol.evs.links.links import Links
 from covey.protocol.evs.links.ring import Ring, Visit
 from covey.protocol.evs.packing import Packer
 from covey.protocol.values import Announcement
@@ -26,17 +27,18 @@ VISIT_BUNDLES_MAX: Final = 500
 
 
 class TokenStamper:
-    def __init__(self, flow: Flow, ring: Ring, stamp: int, ahead_max: int) -> None:
+    def __init__(self, flow: Flow, ring: Ring, links: Links, stamp: int, ahead_max: int) -> None:
         self.site_seq = 0
         self.stamp = stamp
         self.ring = ring
+        self._links = links
         self._flow = flow
         self._kit = flow.kit
         self._ahead_max = ahead_max
 
     def start(self, now_us: int) -> list[Effect]:
         """The lowest of the ring makes the token."""
-        if self._flow.members[0] != self._kit.me:
+        if not self.ring.is_first:
             self._kit.deadlines.set(EvsDeadline.TOKEN_LOST, now_us + self.ring.lost_after_us(now_us))
             return []
         self.ring.hold(self.ring.first_token(tuple(self._flow.order.logs), self.stamp), now_us, self._kit.deadlines)
@@ -108,6 +110,7 @@ class TokenStamper:
             behind=flow.behind,
         )
         effects += self.ring.turn(mine, now_us, self._kit.deadlines)
+        effects += self._links.carry(packer.packets, now_us)
         self._raise_stability()
         return effects + flow.deliver()
 
@@ -117,9 +120,9 @@ class TokenStamper:
         allowance = self.ring.allowance(token)
         received = flow.order.stability.received_by_all(self._kit.site)
         window = received + self._kit.settings.ring_bundles_unstable
-        last = min(window, self.site_seq + VISIT_BUNDLES_MAX)
+        last, has_room = min(window, self.site_seq + VISIT_BUNDLES_MAX), self._links.has_room()
         effects: list[Effect] = []
-        while allowance and self.site_seq < last and flow.may_stamp():
+        while allowance and self.site_seq < last and has_room and flow.may_stamp():
             if packer.packets and packer.packets_after(queue.next_bytes()) > allowance:
                 break
             self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
