@@ -41,7 +41,7 @@ from .frames import (
 )
 
 MAGIC: Final = b"Cv"
-VERSION: Final = 2
+VERSION: Final = 3
 
 _CONTROL: Final[tuple[type[Control], ...]] = (
     Alive,
