@@ -91,11 +91,13 @@ def signal_time(service: np.ndarray) -> float:
     return float(apart[apart < len(service) - 20][-1]) * 4.0 + 2.0
 
 
-def _is_there(number, service, origin, gone, own, is_crash, times) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _is_there(
+    number: np.ndarray, service: np.ndarray, origin: np.ndarray, gone: int, own: int, is_crash: bool, times: np.ndarray
+) -> np.ndarray:
     """Which rows there are, if one member crashes in the middle: its own up to there, and of others what was sent."""
     until = len(number) // 2 * 4.0
     if own == gone:
-        return times < until  # type: ignore[no-any-return]
+        return times < until
     sent_at = moments(number, service, gone) - 2.9
     is_sent = (origin != gone) | (is_crash & (sent_at < until))
     return np.concatenate([is_sent, is_sent[origin == own]])
@@ -108,14 +110,29 @@ def moments(number: np.ndarray, service: np.ndarray, own: int) -> np.ndarray:
 
 
 def _table(
-    members, own, view, index, which, is_send, origin, site, stamp, service, digest, size, base, crash, last, early
-) -> pa.Table:  # type: ignore[no-untyped-def]
+    members: list[str],
+    own: int,
+    view: int,
+    index: int,
+    which: np.ndarray,
+    is_send: np.ndarray,
+    origin: np.ndarray,
+    site: np.ndarray,
+    stamp: np.ndarray,
+    service: np.ndarray,
+    digest: np.ndarray,
+    size: np.ndarray,
+    base: int,
+    crash: int | None,
+    last: bool,
+    early: int,
+) -> pa.Table:
     process = members[own]
     count = len(which)
     senders = np.array([f"s1@{member}" for member in members])[origin[which]]
     sequence = base // len(members) + which // len(members) + 1
     name = f"v{view + 1}"
-    columns: dict[str, object] = {
+    columns: dict[str, np.ndarray] = {
         "event": np.where(is_send, "send", "deliver"),
         "view": np.full(count, name),
         "message": np.char.add(np.char.add(senders, "#"), sequence.astype(str)),
@@ -132,7 +149,7 @@ def _table(
     }
     is_crash, is_after = view == crash, crash is not None and view > crash
     present = members[:-1] if is_after else members
-    head = {
+    head: dict[str, object] = {
         "event": "view",
         "view": f"v{view}" if view else None,
         "view_new": name,
@@ -141,7 +158,7 @@ def _table(
         "transitional": present if view else [process],
         "cause": "merge",
     }
-    ends = {early: [{"event": "transitional", "view": name}], count: []}
+    ends: dict[int, list[dict[str, object]]] = {early: [{"event": "transitional", "view": name}], count: []}
     if last:
         ends = {count: [{"event": "calm", "members": present}, {"event": "end"}]}
     elif is_crash and own == len(members) - 1:
@@ -149,7 +166,13 @@ def _table(
     return _assembled(process, index, head, columns, ends)
 
 
-def _assembled(process, index, head, columns, ends) -> pa.Table:  # type: ignore[no-untyped-def]
+def _assembled(
+    process: str,
+    index: int,
+    head: dict[str, object],
+    columns: dict[str, np.ndarray],
+    ends: dict[int, list[dict[str, object]]],
+) -> pa.Table:
     """`ends`: other rows, by how many messages are before them."""
     rows = len(columns["event"])
     total = 1 + rows + sum(map(len, ends.values()))
@@ -161,7 +184,7 @@ def _assembled(process, index, head, columns, ends) -> pa.Table:  # type: ignore
         elif field.name in ("index", "time_ns"):
             arrays.append(pa.array(np.arange(index, index + total), type=field.type))
         else:
-            empty = [] if pa.types.is_list(field.type) else None
+            empty: list[object] | None = [] if pa.types.is_list(field.type) else None
             middle = (
                 pa.array(columns[field.name], type=field.type)
                 if field.name in columns
