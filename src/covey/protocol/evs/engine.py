@@ -23,7 +23,7 @@ from covey.protocol.inputs import Submit
 from covey.protocol.kit import Kit
 from covey.protocol.transport.queue import SubmitQueue
 
-from .causes import cause_of, who
+from .causes import why_it_came
 from .deadlines import WORKING, EvsDeadline
 from .decisions import Attempt, Begin, Completed, Decision, FrameOutcome, Outcome, Planned, SaidDone
 from .exchange import Exchange, part_bytes
@@ -322,10 +322,8 @@ class EvsEngine:
             effects.append(Signal(old.view))
         effects += old.flow.deliveries(after)
         view, members = exchange.attempt
-        reason, detail = self.machine.ending
-        cause = cause_of(self._first, movers, members, reason)
-        detail = (previous and who(old.members, movers, members, self.kit.name)) or detail
-        effects.append(Installed(previous, view, members, movers, cause, reason, detail, exchange.joined))
+        why = why_it_came(self._first, old.members, movers, members, self.machine.ending, self.kit.name)
+        effects.append(Installed(previous, view, members, movers, *why, exchange.joined))
         self._tables.clear()
         patience = self.machine.damping.token
         self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high, patience)
