@@ -111,7 +111,7 @@ class DemoStage:
             self._emit(line)
             cells = [_cases(line.daemons), _cases(line.programs), f"{line.broken:,}"]
             table.add_row(
-                line.guarantee, HELD[line.guarantee].promise, *cells, style="bold red" if line.broken else ""
+                line.guarantee, HELD[line.guarantee].in_short, *cells, style="bold red" if line.broken else ""
             )  # fmt: skip
         self._screen.print(table)
         self.say("Numbers are cases in which a promise had something to say, between daemons and between programs.")
@@ -124,7 +124,7 @@ class DemoStage:
         told = {
             "kind": "guarantee",
             "guarantee": line.guarantee,
-            "promise": HELD[line.guarantee].promise,
+            "promise": HELD[line.guarantee].in_short,
             "rows_checked": (line.daemons or 0) + (line.programs or 0),
             "between_daemons": line.daemons,
             "between_programs": line.programs,
