@@ -35,9 +35,6 @@ FUNCTION_LINES_MAX: Final = 70
 # Builtins that reach outside, or whose value differs from one run of Python to the next.
 IMPURE_BUILTINS: Final = frozenset({"__import__", "breakpoint", "hash", "id", "input", "open", "print"})
 
-# The numbered guarantees, by letter: first and last number.
-
-
 # ----------------------------------------------------------------------------------------------- the files we look at
 
 
@@ -336,6 +333,25 @@ def test_the_checkers_of_each_level_are_those_that_the_list_names() -> None:
     assert list(of_daemons) == [one.number for one in listed if "S" in one.levels]
     assert list(of_clients) == [one.number for one in listed if "C" in one.levels]
     assert list(importlib.import_module(checkers).CHECKERS) == held()
+
+
+def asserted_numbers(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The numbers of invariants: what an assertion says when it fails."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert) and isinstance(node.msg, ast.Constant):
+            yield node.lineno, str(node.msg.value)
+
+
+def test_no_invariant_has_the_number_of_a_guarantee() -> None:
+    numbers = {one.number for one in importlib.import_module("covey.guarantees").GUARANTEES}
+    found = [
+        (path, line, number)
+        for path in protocol_files()
+        for line, number in asserted_numbers(ast.parse(read(path), str(path)))
+    ]
+    assert len(found) > 30
+    breaches = [f"{place(path, line)} {number}" for path, line, number in found if number in numbers]
+    assert_none(breaches, "one number, one meaning: S, M, C, V, O and L are letters of guarantees")
 
 
 def test_every_held_guarantee_has_a_mutant() -> None:

@@ -7,7 +7,7 @@ Not here:  events (view.py), whose roll it is (protocol.py).
 A join storm is thousands of views of thousands of members, most of which no program looks at: each costs what it
 changes. A look costs about what the list has, and drops the link to the roll before. Any thread may look.
 
-Invariant: L1 the differences from the last list add up to less than that list had, or ROOM_MIN: chains stay short, and
+Invariant: Y1 the differences from the last list add up to less than that list had, or ROOM_MIN: chains stay short, and
            making lists costs a constant for each change.
 """
 

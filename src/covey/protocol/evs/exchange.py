@@ -4,7 +4,7 @@ In:        STATETRANS, WANT, RESEND and DONE of this attempt; the operation of t
 Out:       the same frames to send; decisions: everyone has declared, we are done, everyone is done.
 Not here:  when to give up (membership/), what the new view does (operation.py).
 
-Invariants: C1 only bundles of the declared union are taken; C2 DONE is sent only when the whole union is held.
+Invariants: E1 only bundles of the declared union are taken; E2 DONE is sent only when the whole union is held.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Exchange:
         if held_by is None:
             return Dropped(Counter.RESEND_NOT_WANTED)
         assert self.plan is not None
-        assert bundle.number in self.plan.unions[bundle.site], "C1"
+        assert bundle.number in self.plan.unions[bundle.site], "E1"
         if len(held_by) == 1 and bundle.origin not in self.plan.movers:
             self.kit.count.add(Counter.RECOVERED_FROM_SINGLE_HOLDER)
         return self._old.order.recover(bundle)
@@ -300,5 +300,5 @@ class Exchange:
         return [self.kit.send(tuple(life.rank for life in to), frame)] if to else []
 
     def check(self) -> None:
-        assert not self.is_done_here or not self._missing, "C2"
+        assert not self.is_done_here or not self._missing, "E2"
         assert self.kit.me in self._declared

@@ -8,8 +8,8 @@ One ballot: `promised` never falls, and an attempt is accepted only above it (do
 
 Whether the view works is a function of the state (states.WORKING_STATES).
 
-Invariants: P1 promised >= view; P2 an attempt is under way exactly in STATETRANS and EVS; P4 we are a member of our
-view and of our attempt; P5 every state waits for a deadline; P6 only a working view has deadlines for its token and
+Invariants: P1 promised >= view; P2 an attempt is under way exactly in STATETRANS and EVS; P3 we are a member of our
+view and of our attempt; P4 every state waits for a deadline; P5 only a working view has deadlines for its token and
 announcements.
 """
 
@@ -383,10 +383,10 @@ class Machine:
     def check(self, full: bool) -> None:
         assert self.promised >= self.view, "P1"
         assert (self.attempt is not None) == (self.state in (State.STATETRANS, State.EVS)), "P2"
-        assert self.kit.me in self.members, "P4"
-        assert self.attempt is None or self.kit.me in self.attempt.members, "P4"
-        assert self.kit.deadlines.is_set(WAITS[self.state]), "P5"
-        assert self.active or not any(map(self.kit.deadlines.is_set, WORKING)), "P6"
+        assert self.kit.me in self.members, "P3"
+        assert self.attempt is None or self.kit.me in self.attempt.members, "P3"
+        assert self.kit.deadlines.is_set(WAITS[self.state]), "P4"
+        assert self.active or not any(map(self.kit.deadlines.is_set, WORKING)), "P5"
         if full:
             self.hearing.check()
             self.damping.check()

@@ -5,7 +5,7 @@ Out:       `gap_free` (numbers 1 … gap_free are held, or were), `frontier` (ru
            not got has a stamp up to here).
 Not here:  delivery (order.py), what others hold (stability.py).
 
-Invariants: L1 every number in low+1 … gap_free is held; L2 gap_free + 1 is not held; L3 the frontier never falls.
+Invariants: J1 every number in low+1 … gap_free is held; J2 gap_free + 1 is not held; J3 the frontier never falls.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class SiteLog:
         return SiteDeclaration(self.site, self.low, self.gap_free, self.frontier, extras, tuple(self._waiting))
 
     def check(self) -> None:
-        assert all(number in self.bundles for number in range(self.low + 1, self.gap_free + 1)), "L1"
-        assert self.gap_free + 1 not in self.bundles, "L2"
-        assert self._checked_frontier <= self.frontier <= INFINITE, "L3"
+        assert all(number in self.bundles for number in range(self.low + 1, self.gap_free + 1)), "J1"
+        assert self.gap_free + 1 not in self.bundles, "J2"
+        assert self._checked_frontier <= self.frontier <= INFINITE, "J3"
         self._checked_frontier = self.frontier
         stamps = [self.bundles[number].stamp for number in sorted(self.bundles)]
         assert all(a < b for a, b in itertools.pairwise(stamps)), "stamps grow with numbers"

@@ -4,9 +4,9 @@ In:        bundles and announcements from links, the lines of the sites (stabili
 Out:       deliveries, in order.
 Not here:  stamping (the engine, with the token), how bundles travel (links/).
 
-Invariants: O1 nothing is delivered above the line unless it may come early; O2 safe never above the safe line;
-            O3 the position never falls; O4 of each daemon at most one message is half delivered, so what is kept of
-            unfinished messages is bounded by the largest message for each member; O5 what all are known to have, we
+Invariants: Z1 nothing is delivered above the line unless it may come early; Z2 safe never above the safe line;
+            Z3 the position never falls; Z4 of each daemon at most one message is half delivered, so what is kept of
+            unfinished messages is bounded by the largest message for each member; Z5 what all are known to have, we
             have.
 """
 
@@ -158,22 +158,22 @@ class Order:
 
     def check(self, full: bool) -> None:
         line, safe_line = self.line(), self.safe_line()
-        assert self.position.stamp <= line or self.frozen, "O1"
-        assert self._safe_position.stamp <= safe_line, "O2"
-        assert self.position >= self._checked_position, "O3"
+        assert self.position.stamp <= line or self.frozen, "Z1"
+        assert self._safe_position.stamp <= safe_line, "Z2"
+        assert self.position >= self._checked_position, "Z3"
         self._checked_position = self.position
-        assert safe_line <= line, "O5"
+        assert safe_line <= line, "Z5"
         if full:
             self._check_logs_and_sessions()
 
     def _check_logs_and_sessions(self) -> None:
         for site, log in self.logs.items():
             log.check()
-            assert self.stability.received_by_all(site) <= log.gap_free, "O5"
+            assert self.stability.received_by_all(site) <= log.gap_free, "Z5"
         for session in self._sessions.values():
             session.check()
         unfinished = [origin for (origin, _), session in self._sessions.items() if session.is_within_a_message()]
-        assert len(unfinished) == len(set(unfinished)) or self.frozen, "O4"
+        assert len(unfinished) == len(set(unfinished)) or self.frozen, "Z4"
 
     # --- helpers
 

@@ -2,7 +2,7 @@
 
 Two different things, never mixed: the *line* of a site (its daemons hold the whole order up to that stamp) decides safe
 delivery; *received* numbers decide discarding, so that a slow source does not hold up the others' buffers. What must
-hold of both is O5 of order.py.
+hold of both is Z5 of order.py.
 """
 
 from __future__ import annotations

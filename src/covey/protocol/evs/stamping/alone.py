@@ -4,7 +4,7 @@ In:        what waits in the queue; progress of the order.
 Out:       packets over the links to other sites, stamps, deliveries.
 Not here:  what the other sites are told (announcing.py), how packets travel (links/).
 
-Invariant: M1 no stamp is at or below one used or promised before.
+Invariant: A1 no stamp is at or below one used or promised before.
 """
 
 from __future__ import annotations
@@ -103,5 +103,5 @@ class AloneStamper:
 
     def check(self) -> None:
         number, stamp = self._checked
-        assert self.stamp > stamp if self.site_seq > number else self.stamp >= stamp, "M1"
+        assert self.stamp > stamp if self.site_seq > number else self.stamp >= stamp, "A1"
         self._checked = (self.site_seq, self.stamp)
