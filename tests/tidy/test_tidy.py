@@ -382,6 +382,23 @@ def test_every_decision_is_listed() -> None:
     assert_none([number for number, count in numbers.items() if count > 1], "a number that two decisions have")
 
 
+def glossary_terms(text: str) -> list[str]:
+    """The words in the first column of its tables; a row may have several."""
+    rows = re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE)
+    return [term for row in rows if row not in ("word", "---") for term in row.split(", ")]
+
+
+def test_the_glossary_has_no_term_twice() -> None:
+    terms = Counter(glossary_terms(read(ROOT / "docs" / "glossary.md")))
+    assert len(terms) > 100
+    assert_none([term for term, count in terms.items() if count > 1], "one word, one meaning, in one row")
+
+
+def test_a_term_that_stands_twice_is_noticed() -> None:
+    text = "| word | meaning |\n|---|---|\n| light change, light view | a |\n| light view | b |\n"
+    assert glossary_terms(text) == ["light change", "light view", "light view"]
+
+
 def local_links(text: str) -> Iterator[str]:
     """Targets of links to files, without those in code, and without their anchors."""
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)

@@ -149,7 +149,7 @@ class Clients:
                 self._desk.forget(session)
 
     def pull(self, connection: int, room: int) -> list[Payload]:
-        """What to write to a client now. The second door of the engine."""
+        """What to write to a client now. The second door of the daemon."""
         session = self._desk.by_connection.get(connection)
         if session is None:
             return []

@@ -1,12 +1,12 @@
 """The streams of a daemon's clients, in the daemon's own loop: accept, read, write as there is room, close.
 
-In:        listening sockets; the engine's effects about clients; what the loop says is ready.
-Out:       inputs for the engine; bytes pulled from it and written.
+In:        listening sockets; the daemon's effects about clients; what the loop says is ready.
+Out:       inputs for the daemon; bytes pulled from it and written.
 Not here:  what the bytes mean (protocol/clients.py).
 
 Invariants:
-  T1  a stream whose client does not read holds at most one pull of bytes here, the rest waits in the engine
-  T2  a stream that the engine gave up is closed within LINGER_S of having no room, read or not; LINGERING_MAX of them
+  T1  a stream whose client does not read holds at most one pull of bytes here, the rest waits in the daemon
+  T2  a stream that the daemon gave up is closed within LINGER_S of having no room, read or not; LINGERING_MAX of them
       wait at most
   T3  one turn of the loop reads and writes a bounded portion, whatever clients do; who was not reached stands in a
       queue, and comes first in the next turn
@@ -69,7 +69,7 @@ class ProgramStream:
         self.writing = False
         """It had no room: the loop says when it has."""
         self.hung_up = False
-        """Its end is to be read, whether the engine wants to read or not."""
+        """Its end is to be read, whether the daemon wants to read or not."""
         self.in_read_queue = self.in_write_queue = False
         self.close_at: float | None = None
 

@@ -241,7 +241,7 @@ class DaemonProcess:
         return self._snapshot()
 
     def _snapshot(self) -> LiveStatus:
-        """What the engine knows, and what only the process knows."""
+        """What the core knows, and what only the process knows."""
         now_us = clock().mono_us
         endpoint, cluster = self._daemon.endpoint, self._cluster
         core, measured = self._daemon.core.snapshot(now_us), self._measures.snapshot(endpoint.traffic, now_us)

@@ -1,4 +1,4 @@
-"""One engine on one UDP socket: wait, drain, step, perform, for as long as the daemon lives.
+"""One daemon on one UDP socket: wait, drain, step, perform, for as long as the daemon lives.
 
 In:        a configuration, a life; inputs from the program around it through `give`.
 Out:       datagrams; rows of the trace; every effect, in its order, to `observe`.
@@ -113,7 +113,7 @@ class LiveDaemon:
             self.recorder.event(event, time_ns, members=members)
 
     def run(self) -> None:
-        """Until the engine has stopped, or `running` is taken away: then without a goodbye."""
+        """Until the daemon has stopped, or `running` is taken away: then without a goodbye."""
         now = clock()
         self._woke_us = now.mono_us
         self.record("recover", now.wall_us * 1_000)

@@ -1,6 +1,6 @@
 """What a supervised process says: one JSON object a line, on its standard output. The supervisor reads the same values.
 
-In:        effects of the engine.  Out: lines, and values from lines.
+In:        effects of the daemon.  Out: lines, and values from lines.
 Not here:  messages (they go to sessions and to the trace), rows (trace/).
 """
 

@@ -2,7 +2,7 @@
 
 In:        effects as they are performed; what passed through the sockets; how long turns took.
 Out:       fields for the status.
-Not here:  what the engine knows and counts (its snapshot).
+Not here:  what the core knows and counts (its snapshot).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In:        connections of the same user; a `Question` in JSON, or an empty line: how are you?
 Out:       the answer, then the end of the stream.
-Not here:  what is in an answer (the engine), how it is shown (cli/).
+Not here:  what is in an answer (the daemon), how it is shown (cli/).
 
 Invariants:
   A1  whoever asks and does not read, or connects and does not ask, holds up nobody: at most ASKERS_MAX are kept, and

@@ -1,4 +1,4 @@
-"""Virtual time, one seed, many engines: runs a whole cluster in one thread, the same way every time.
+"""Virtual time, one seed, many daemons: runs a whole cluster in one thread, the same way every time.
 
 In:   a cluster, settings, network options, a generator.  Out: trace rows, counters.
 Not here: which faults happen (faults.py), what is sent (workload.py), how a run is composed (run.py).
