@@ -18,7 +18,7 @@ import tomllib
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import pytest
 import typer
@@ -462,6 +462,31 @@ def test_the_map_names_every_module() -> None:
         if not path.stem.startswith("__") and path.stem not in known
     ]
     assert_none(missing, "a module that the code map of ARCHITECTURE.md lacks")
+
+
+def defined_names() -> set[str]:
+    """Functions, classes, and methods as `Class.method`, of the package."""
+    found: set[str] = set()
+    for path in python_files():
+        if path.is_relative_to(ROOT / "src"):
+            for node in ast.walk(ast.parse(read(path), str(path))):
+                if isinstance(node, ast.ClassDef):
+                    found |= {node.name, *(f"{node.name}.{one.name}" for one in node.body if is_function(one))}
+                elif is_function(node):
+                    found.add(node.name)
+    return found
+
+
+def is_function(node: ast.AST) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+
+
+def test_the_walks_name_functions_that_exist() -> None:
+    tables = [line for line in read(ROOT / "ARCHITECTURE.md").splitlines() if re.match(r"\| \d+ \|", line)]
+    named = [name for line in tables for name in re.findall(r"`([\w.]+)`", line)]
+    assert len(named) > 100
+    known = defined_names() | {"sendmsg"}
+    assert_none([name for name in named if name not in known], "a step that the code does not have")
 
 
 def machine_paths(text: str) -> Iterator[tuple[int, str]]:
