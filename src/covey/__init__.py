@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from covey.client.events import Transitional as Transitional
     from covey.client.events import View as View
     from covey.client.session import Session as Session
+    from covey.protocol.values import Policy as Policy
     from covey.protocol.values import Service as Service
-    from covey.protocol.wire.words import Policy as Policy
 
     from .client import blocking as blocking
     from .embedding import embedded as embedded
@@ -66,8 +66,7 @@ _EXPORTS: Final = {
         "MessageTooLargeError", "ReconnectError", "RefusedError", "SessionOverError",
     ),
     "covey.embedding": ("embedded",),
-    "covey.protocol.values": ("Service",),
-    "covey.protocol.wire.words": ("Policy",),
+    "covey.protocol.values": ("Policy", "Service"),
 }  # fmt: skip
 _HOME: Final = {name: module for module, names in _EXPORTS.items() for name in names}
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from covey.cli.main import app
 from covey.lab.traffic.slow import SlowPlan, problems
 from covey.lab.traffic.slow_program import SlowResult
-from covey.protocol.wire.words import Policy
+from covey.protocol.values import Policy
 
 SENT = SlowResult(name="sender", messages=100, seconds=1.0, longest_pause_s=0.0)
 FIELDS = {

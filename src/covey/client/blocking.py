@@ -25,8 +25,7 @@ from types import TracebackType
 from typing import Final, Self, TypeVar, TypeVarTuple
 
 from covey.errors import CoveyError, LocalProtocolError
-from covey.protocol.values import Service
-from covey.protocol.wire.words import Policy
+from covey.protocol.values import Policy, Service
 from covey.trace.client import ClientRecorder
 
 from .answering import answer_between_calls

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from covey.errors import ArgumentError
-from covey.protocol.wire.words import Policy
+from covey.protocol.values import Policy
 from covey.trace.client import ClientRecorder
 
 from .dial import dial

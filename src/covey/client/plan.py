@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypedDict
 
 from covey.errors import ArgumentError, ConnectError, RefusedError
-from covey.protocol.wire.words import Policy
+from covey.protocol.values import Policy
 from covey.trace.client import ClientRecorder
 
 from .address import FORMS, Endpoint, endpoints

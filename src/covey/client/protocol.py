@@ -22,7 +22,7 @@ from typing import Final
 from covey.config import FRAME_SLACK
 from covey.errors import ArgumentError, FrameError, LocalProtocolError, MembershipError, SessionOverError
 from covey.names import group_problem, name_problem
-from covey.protocol.values import Payload
+from covey.protocol.values import Payload, Policy
 from covey.protocol.wire.bodies import sender_prefix
 from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter, encode_word, read_from_daemon
 from covey.protocol.wire.words import (
@@ -43,7 +43,6 @@ from covey.protocol.wire.words import (
     Hello,
     JoinGroup,
     LeaveGroup,
-    Policy,
     Rejected,
     Welcome,
 )

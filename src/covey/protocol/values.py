@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -11,6 +11,9 @@ from msgspec import Meta
 from covey.ids import INFINITE, Ballot, Life, Natural
 
 Payload = bytes | memoryview
+
+Policy = Literal["disconnect", "block"]
+"""What happens when a session reads too slowly."""
 
 
 class Service(IntEnum):

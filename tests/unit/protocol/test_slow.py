@@ -13,7 +13,8 @@ from covey.protocol.notices import DaemonSpoke
 from covey.protocol.session.outbox import Total
 from covey.protocol.session.session import ClientSession, Phase
 from covey.protocol.session.slow import BLOCK_GROUPS, LARGE_BYTES, LOOK_US, REMEDIES_MAX, Remedy, SlowClients, requests
-from covey.protocol.wire.words import MAGIC, VERSION, Hello, Policy
+from covey.protocol.values import Policy
+from covey.protocol.wire.words import MAGIC, VERSION, Hello
 from tests.unit.protocol.builders import kit
 
 LIMIT = 24_000

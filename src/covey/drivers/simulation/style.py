@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from covey.config import GROUPS_BYTES_MAX, GROUPS_MAX, Settings
 from covey.names import GROUP_MAX, NAME_MAX
-from covey.protocol.values import Service
+from covey.protocol.values import Policy, Service
 from covey.protocol.wire.group_names import groups_bytes
-from covey.protocol.wire.words import Policy
 
 from .network import NEAR_THE_LIMIT
 

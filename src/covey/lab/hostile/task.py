@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from covey.protocol.wire.words import Policy
+from covey.protocol.values import Policy
 
 NICE: Final = 10
 """By how much those who make trouble stand back: what is measured is the daemon, not the want of processors."""

@@ -25,8 +25,7 @@ from covey.client.events import Single, View
 from covey.drivers.live.control import CommandLines
 from covey.drivers.live.events import Ended, Event, Ready, Status, to_line
 from covey.errors import ConnectError, SessionOverError
-from covey.protocol.values import Service
-from covey.protocol.wire.words import Policy
+from covey.protocol.values import Policy, Service
 from covey.trace.client import ClientRecorder
 from covey.trace.segments import SegmentWriter
 

@@ -21,7 +21,7 @@ from covey.config import Settings
 from covey.drivers.live.clients import LINGER_S
 from covey.lab.cluster import LocalCluster
 from covey.lab.helper_process import PATIENCE_S, HelperProcess
-from covey.protocol.wire.words import Policy
+from covey.protocol.values import Policy
 
 from .slow_program import SlowResult, SlowTask
 

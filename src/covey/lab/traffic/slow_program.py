@@ -17,7 +17,7 @@ import msgspec
 from covey.client import blocking
 from covey.client.events import Batch, Disconnected, View
 from covey.lab.helper_streams import say, told
-from covey.protocol.wire.words import Policy
+from covey.protocol.values import Policy
 
 from .task import GROUP, LAST
 

@@ -8,8 +8,9 @@ from covey.protocol.dialects.dialect import Dialect
 from covey.protocol.dialects.entries import Entry
 from covey.protocol.inputs import ClientConnected
 from covey.protocol.status import SessionStatus
+from covey.protocol.values import Policy
 from covey.protocol.wire.bodies import sender_prefix
-from covey.protocol.wire.words import Hello, Policy
+from covey.protocol.wire.words import Hello
 
 from .outbox import SessionOutbox, Total
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
 from covey.ids import INFINITE, Ballot, Natural
 from covey.protocol.notices import Change, Text, Texts
-from covey.protocol.values import Payload, Service
+from covey.protocol.values import Payload, Policy, Service
 
 VERSION: Final = 2
 MAGIC: Final = "covey"
-
-Policy = Literal["disconnect", "block"]
 
 
 class Word(msgspec.Struct, array_like=True, frozen=True):
