@@ -14,13 +14,14 @@ from statistics import median
 
 from covey.config import loopback, one_site
 from covey.ids import Instant, Life
+from covey.protocol.asked import Sending
 from covey.protocol.building import build_daemon
 from covey.protocol.effects import ClientReady, Effect, Send
 from covey.protocol.inputs import ClientBytes, ClientConnected, Datagram, Input
 from covey.protocol.values import Service
 from covey.protocol.wire.bodies import record_parts, sender_prefix
 from covey.protocol.wire.session import Splitter, encode_word, read_from_daemon, sending_parts
-from covey.protocol.wire.words import MAGIC, VERSION, Hello, JoinGroup, Sending, Welcome
+from covey.protocol.wire.words import MAGIC, VERSION, Hello, JoinGroup, Welcome
 
 SIZE = 100
 IN_BUNDLE = (1, 10, 50, 400)

@@ -27,6 +27,7 @@ FILES = {
     "protocol/liveness.py": TOLD_BY_DESK,
     "protocol/desk.py": TOLD_BY_DESK,
     "protocol/session/problems.py": {},
+    "protocol/dialects/native_reader.py": {},
     "protocol/daemon.py": {"end_all": 0},
     "client/protocol.py": TOLD_BY,
     "client/stream.py": TOLD_BY,
@@ -64,6 +65,8 @@ def reasons(tree: ast.AST, told_by: dict[str, int]) -> Iterator[str]:
             at = told_by[called(node)]
             if node.args and -1 <= at < len(node.args):
                 yield literal(node.args[at])
+        elif isinstance(node, ast.Call) and called(node) == "Wording":
+            yield from (literal(keyword.value) for keyword in node.keywords)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             if node.targets[0].id in {"problem", "reason"}:
                 yield literal(node.value)

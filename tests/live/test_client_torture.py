@@ -30,22 +30,12 @@ from covey.client.address import socket_path
 from covey.config import FRAME_SLACK, Settings
 from covey.errors import MessageTooLargeError
 from covey.lab.cluster import LocalCluster
+from covey.protocol.asked import Sending
 from covey.protocol.counters import Counted, Family
 from covey.protocol.values import Payload, Service
 from covey.protocol.wire.bodies import record_parts, sender_prefix
 from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter, encode_word, read_from_daemon, sending_parts
-from covey.protocol.wire.words import (
-    MAGIC,
-    VERSION,
-    Bye,
-    Ended,
-    FromDaemon,
-    Hello,
-    JoinGroup,
-    Rejected,
-    Sending,
-    Welcome,
-)
+from covey.protocol.wire.words import MAGIC, VERSION, Bye, Ended, FromDaemon, Hello, JoinGroup, Rejected, Welcome
 
 pytestmark = pytest.mark.live
 

@@ -183,7 +183,7 @@ class Family(Enum):
     SUBMISSION_REFUSED = "submission refused"
     """A message of a program was not taken; the program is told."""
     CLIENT_ENDED = "client ended"
-    """A program has sent something that is no frame of ours."""
+    """A program has sent something that its dialect does not know."""
     CONNECTION_NOT_ACCEPTED = "connection not accepted"
     """The system did not let a program in, by its error. EMFILE: the daemon may open no more files (`ulimit -n`)."""
     NO_DESCRIPTOR = "no descriptor for a question"

@@ -214,7 +214,7 @@ class Desk:
 
     def carry_out(self, session: ClientSession, remedy: Remedy) -> None:
         if remedy is Remedy.REJECT:
-            self.reject(session, "it said nothing for too long: send HELLO first")
+            self.reject(session, session.dialect.wording.silent)
         elif remedy is Remedy.BLOCK:
             self.block(session)
         elif remedy is Remedy.UNBLOCK:

@@ -14,8 +14,8 @@ from typing import Final
 from covey.protocol.dialects.dialect import Shared
 from covey.protocol.session.alive import SILENCE_LEAST_MS, AwakeClock, Due, interval_ms, shorter_ms
 from covey.protocol.session.session import ClientSession, Phase
-from covey.protocol.wire.words import Hello
 
+from .asked import Open
 from .counters import Counter
 from .deadlines import Deadline
 from .desk import Desk
@@ -38,13 +38,13 @@ class Liveness:
     def heard(self, session: ClientSession) -> None:
         session.heard_us = self._awake.now_us
 
-    def watch(self, session: ClientSession, hello: Hello) -> tuple[int, int]:
+    def watch(self, session: ClientSession, opening: Open) -> tuple[int, int]:
         """How often it will hear from us, and after which silence of its own it is given up, in milliseconds."""
         settings = self._desk.kit.settings
-        silence_ms = shorter_ms(hello.alive_timeout_ms, settings.session_silence_max_ms)
+        silence_ms = shorter_ms(opening.alive_timeout_ms, settings.session_silence_max_ms)
         silence_ms = max(silence_ms, SILENCE_LEAST_MS) if silence_ms else 0
-        every_ms = interval_ms(settings.session_alive_ms, hello.daemon_timeout_ms, silence_ms)
-        session.lag_max_us = 1_000 * shorter_ms(hello.lag_max_ms, settings.session_lag_max_ms)
+        every_ms = interval_ms(settings.session_alive_ms, opening.daemon_timeout_ms, silence_ms)
+        session.lag_max_us = 1_000 * shorter_ms(opening.lag_max_ms, settings.session_lag_max_ms)
         session.silence_max_us, session.interval_us = 1_000 * silence_ms, 1_000 * every_ms
         self.heard(session)
         if every_ms:

@@ -1,8 +1,9 @@
 """What clients ask for, done in turns: so many words in a step, so many of one client before others have their turn.
 
-In:        frames of clients' streams.
+In:        what arrives on clients' streams.
 Out:       submissions (through admission); whether a client is read from.
-Not here:  what is wrong with a word (session/problems.py), when there is room (transport/queue.py), what is told.
+Not here:  how a request is written (dialects/), what is wrong with it (session/problems.py), when there is room
+           (transport/queue.py), what is told.
 
 Invariant: K1 whoever has said something that is not done is heard again: it has its turn, or waits for room, or for a
 group whose senders wait.
@@ -10,23 +11,14 @@ group whose senders wait.
 
 from __future__ import annotations
 
-from covey.config import FRAME_SLACK
 from covey.errors import FrameError
 from covey.protocol.session.blocking import Blocked
-from covey.protocol.session.problems import Destinations, hello_problem, join_problem, sending_problem
+from covey.protocol.session.problems import Destinations, join_problem, open_problem, sending_problem
 from covey.protocol.session.session import ClientSession, Phase
 from covey.protocol.transport.queue import cost
 from covey.protocol.wire.group_names import pack_groups
-from covey.protocol.wire.words import (
-    Bye,
-    ClientAlive,
-    FromClient,
-    Hello,
-    JoinGroup,
-    LeaveGroup,
-    Sending,
-)
 
+from .asked import Alive, CannotOpen, Depart, Join, Leave, Open, Request, Sending
 from .counters import Counter, Family
 from .desk import Desk
 from .effects import ClientReading
@@ -105,7 +97,7 @@ class Requests:
             self._liveness.heard(session)  # Its silence counts from here: nobody listened.
             self._desk.effects.append(ClientReading(session.connection, session.reading))
 
-    def _next(self, session: ClientSession) -> FromClient | None:
+    def _next(self, session: ClientSession) -> Request | None:
         """What it said next; nothing if that is no word of its dialect: then it is ended."""
         try:
             return session.words.next()
@@ -115,35 +107,37 @@ class Requests:
 
     def _broken(self, session: ClientSession, problem: FrameError) -> None:
         self._desk.kit.count.add(Family.CLIENT_ENDED.of(problem.reason))
-        self._desk.end(session, f"it sent something that is no frame of ours ({problem})")
+        self._desk.end(session, f"{session.dialect.wording.unreadable} ({problem})")
 
     # --- one word
 
-    def _do(self, session: ClientSession, word: FromClient) -> bool:
+    def _do(self, session: ClientSession, word: Request) -> bool:
         """False if it must wait."""
         if session.phase is Phase.GREETING:
             self._greet(session, word)
         elif isinstance(word, Sending):
             return self._send(session, word)
-        elif isinstance(word, JoinGroup):
+        elif isinstance(word, Join):
             return self._join(session, word.group)
-        elif isinstance(word, LeaveGroup):
+        elif isinstance(word, Leave):
             return self._leave(session, word.group)
-        elif isinstance(word, Bye):
+        elif isinstance(word, Depart):
             self._desk.bye(session)
-        elif not isinstance(word, ClientAlive):
-            self._desk.end(session, "it said HELLO twice")
+        elif not isinstance(word, Alive):
+            self._desk.end(session, session.dialect.wording.open_twice)
         return True
 
-    def _greet(self, session: ClientSession, word: FromClient) -> None:
+    def _greet(self, session: ClientSession, word: Request) -> None:
         desk, settings = self._desk, self._desk.kit.settings
-        problem = session.dialect.greeting_problem(word) or hello_problem(word, desk.names, settings)
-        if problem or not isinstance(word, Hello):
+        if not isinstance(word, Open):
+            desk.reject(session, word.reason if isinstance(word, CannotOpen) else session.dialect.wording.not_open)
+            return
+        if problem := open_problem(word, desk.names, settings):
             desk.reject(session, problem)
             return
         address = desk.address(word.name)
         process = f"{address}:{desk.kit.me.boot}.{session.number}"
-        session.open(word, process, settings.message_bytes_max + FRAME_SLACK)
+        session.open(word, process, settings.message_bytes_max)
         if desk.names.take(word.name, session.number):
             desk.kit.count.add(Counter.NAME_CAME_BACK)
         desk.by_number[session.number] = session

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from covey.client.protocol import ClientProtocol
 from covey.ids import Ballot, Life
+from covey.protocol.asked import Sending
 from covey.protocol.values import Bundle, Kind, Payload, Service
 from covey.protocol.wire.bodies import SELF_DISCARD, record_parts, sender_prefix
 from covey.protocol.wire.session import Splitter, arrived_head, encode_word, read_from_client
@@ -25,7 +26,6 @@ from covey.protocol.wire.words import (
     JoinGroup,
     LeaveGroup,
     Rejected,
-    Sending,
     Welcome,
     Word,
 )

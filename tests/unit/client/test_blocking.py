@@ -11,8 +11,9 @@ import pytest
 
 import covey
 from covey.client.blocking import Session
+from covey.protocol.asked import Sending
 from covey.protocol.wire.session import encode_word
-from covey.protocol.wire.words import Bye, Ended, Rejected, Sending
+from covey.protocol.wire.words import Bye, Ended, Rejected
 from covey.trace.client import ClientRecorder
 from covey.trace.record import Row
 from tests.unit.client.fake_daemon import (

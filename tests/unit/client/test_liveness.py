@@ -13,8 +13,9 @@ import pytest
 import covey
 from covey.client.inbox import RECEIVE_BYTES_MAX
 from covey.client.protocol import ClientProtocol
+from covey.protocol.asked import Sending
 from covey.protocol.wire.session import encode_word
-from covey.protocol.wire.words import ClientAlive, DaemonAlive, GroupSignal, Sending
+from covey.protocol.wire.words import ClientAlive, DaemonAlive, GroupSignal
 from tests.unit.client.by_hand import TIMEOUT_S, age, asyncio_session, blocking_session, pair
 from tests.unit.client.fake_daemon import (
     FakeSession,

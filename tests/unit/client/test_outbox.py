@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from covey.client.options import PLAIN, SendOptions
 from covey.client.outbox import Outbox, Route
+from covey.protocol.asked import Sending
 from covey.protocol.values import Service
 from covey.protocol.wire.bodies import sender_prefix
 from covey.protocol.wire.session import encode_word
-from covey.protocol.wire.words import JoinGroup, Sending
+from covey.protocol.wire.words import JoinGroup
 from tests.unit.client.fake_daemon import words_of
 from tests.unit.client.reading import read_records
 

@@ -19,6 +19,7 @@ from covey.errors import (
     MessageTooLargeError,
     SessionOverError,
 )
+from covey.protocol.asked import Sending
 from covey.protocol.notices import NET
 from covey.protocol.values import Service
 from covey.protocol.wire.bodies import SELF_DISCARD, sender_prefix
@@ -34,7 +35,6 @@ from covey.protocol.wire.words import (
     JoinGroup,
     LeaveGroup,
     Rejected,
-    Sending,
     Welcome,
     Word,
 )

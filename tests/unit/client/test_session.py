@@ -14,8 +14,9 @@ import pytest
 import covey
 from covey.client.inbox import RECEIVE_BYTES_MAX
 from covey.client.session import SEND_BYTES_MAX, Session
+from covey.protocol.asked import Sending
 from covey.protocol.wire.session import encode_word
-from covey.protocol.wire.words import Bye, Ended, JoinGroup, Sending
+from covey.protocol.wire.words import Bye, Ended, JoinGroup
 from covey.trace.client import ClientRecorder
 from covey.trace.record import Row
 from tests.unit.client.fake_daemon import (

@@ -17,7 +17,8 @@ import pytest
 import covey
 from covey.client import session as asyncio_sessions
 from covey.client.blocking import Session
-from covey.protocol.wire.words import GroupSignal, Sending
+from covey.protocol.asked import Sending
+from covey.protocol.wire.words import GroupSignal
 from tests.unit.client.by_hand import Daemon, asyncio_session, blocking_session, pair
 from tests.unit.client.fake_daemon import FakeSession, body_of, data_frame
 

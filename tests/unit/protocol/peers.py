@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from covey.config import Settings, one_site
+from covey.protocol.asked import Sending
 from covey.protocol.effects import ClientClosed, Effect, Notice
 from covey.protocol.inputs import ClientBytes, ClientConnected
 from covey.protocol.notices import Change
@@ -10,7 +11,7 @@ from covey.protocol.portions import PORTIONS, Portions
 from covey.protocol.values import Policy, Service
 from covey.protocol.wire.bodies import record_parts, sender_prefix
 from covey.protocol.wire.session import Splitter, encode_word, read_from_daemon, sending_parts
-from covey.protocol.wire.words import MAGIC, VERSION, FromDaemon, GroupChanges, GroupView, Hello, Sending, Welcome, Word
+from covey.protocol.wire.words import MAGIC, VERSION, FromDaemon, GroupChanges, GroupView, Hello, Welcome, Word
 from tests.unit.protocol.network import TinyNetwork
 
 FRAME_MAX = 1 << 26

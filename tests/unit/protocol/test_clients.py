@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from covey.config import Settings
+from covey.protocol.asked import Sending
 from covey.protocol.counters import Counter
 from covey.protocol.effects import ClientReading, Notice
 from covey.protocol.inputs import ClientGone, Stop
@@ -23,7 +24,6 @@ from covey.protocol.wire.words import (
     JoinGroup,
     LeaveGroup,
     Rejected,
-    Sending,
     Welcome,
     Word,
 )

@@ -10,6 +10,7 @@ import pytest
 
 from covey.config import DATAGRAM_BYTES_MAX, Settings, lan, loopback
 from covey.errors import ConfigError
+from covey.protocol.asked import Sending
 from covey.protocol.boundary import Header
 from covey.protocol.effects import ClientReading, Send
 from covey.protocol.evs.frames import Data, Token
@@ -17,7 +18,7 @@ from covey.protocol.evs.states import State
 from covey.protocol.values import Service
 from covey.protocol.wire.bodies import record_parts, sender_prefix
 from covey.protocol.wire.session import sending_parts
-from covey.protocol.wire.words import MAGIC, VERSION, Hello, JoinGroup, Sending
+from covey.protocol.wire.words import MAGIC, VERSION, Hello, JoinGroup
 from tests.unit.protocol.network import TinyNetwork
 from tests.unit.protocol.peers import Peer, network
 

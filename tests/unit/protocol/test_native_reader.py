@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.errors import FrameError
+from covey.protocol.asked import Alive, CannotOpen, Depart, Join, Leave, Open, Request
 from covey.protocol.dialects.native_reader import NativeReader
 from covey.protocol.portions import PORTIONS
 from covey.protocol.wire.session import HELLO_BYTES_MAX, encode_word, read_from_client
-from covey.protocol.wire.words import ClientAlive, FromClient, JoinGroup
+from covey.protocol.wire.words import MAGIC, VERSION, Bye, ClientAlive, FromClient, Hello, JoinGroup, LeaveGroup, Word
 from tests.unit.protocol.peers import Peer, network
 
 
@@ -20,9 +21,9 @@ def frame(number: int) -> bytes:
     return encode_word(JoinGroup(f"g{number}"))
 
 
-def taken(said: NativeReader) -> list[FromClient]:
+def taken(said: NativeReader) -> list[Request]:
     """All that can be taken now."""
-    words: list[FromClient] = []
+    words: list[Request] = []
     while (one := said.next()) is not None:
         words.append(one)
     return words
@@ -31,13 +32,13 @@ def taken(said: NativeReader) -> list[FromClient]:
 @given(st.lists(st.integers(1, 40), max_size=20), st.integers(0, 3))
 def test_frames_come_in_order_however_they_were_read(cuts: list[int], each: int) -> None:
     data, said = b"".join(frame(number) for number in range(20)), NativeReader()
-    words: list[FromClient] = []
+    words: list[Request] = []
     for cut in [*cuts, len(data)]:
         said.put(data[:cut])
         data = data[cut:]
         if each:
             words += taken(said)
-    assert words + taken(said) == [JoinGroup(f"g{number}") for number in range(20)]
+    assert words + taken(said) == [Join(f"g{number}") for number in range(20)]
     assert (bool(said), said.size) == (False, 0)
 
 
@@ -45,26 +46,26 @@ def test_what_is_put_back_comes_first() -> None:
     said = NativeReader()
     said.put(frame(1) + frame(2))
     said.next()
-    said.put_back(JoinGroup("again"))
+    said.put_back(Join("again"))
     said.put(frame(3))
-    assert taken(said) == [JoinGroup("again"), JoinGroup("g2"), JoinGroup("g3")]
+    assert taken(said) == [Join("again"), Join("g2"), Join("g3")]
 
 
 def test_the_last_word_that_was_put_back_counts_until_it_is_done() -> None:
     said = NativeReader()
     said.put(frame(1))
     said.next()
-    said.put_back(JoinGroup("g1"))
+    said.put_back(Join("g1"))
     assert said
     assert said.size == len(frame(1))
-    assert taken(said) == [JoinGroup("g1")]
+    assert taken(said) == [Join("g1")]
     assert (bool(said), said.size) == (False, 0)
 
 
 def test_an_unfinished_frame_counts_but_nothing_of_it_can_be_done() -> None:
     said = NativeReader()
     said.put(frame(1) + frame(2)[:-1])
-    assert taken(said) == [JoinGroup("g1")]
+    assert taken(said) == [Join("g1")]
     assert (bool(said), said.size) == (False, len(frame(2)) - 1)
 
 
@@ -73,7 +74,7 @@ def test_a_problem_shows_when_its_turn_comes_and_nothing_follows_it() -> None:
     too_large = encode_word(JoinGroup("x" * (HELLO_BYTES_MAX + 1)))
     said.put(frame(1) + too_large + frame(2))
     problems = [said.problem]
-    assert taken(said) == [JoinGroup("g1")]
+    assert taken(said) == [Join("g1")]
     problems.append(said.problem)
     assert [problem is None for problem in problems] == [True, False]
     said.put(frame(3))
@@ -84,7 +85,7 @@ def test_larger_frames_are_accepted_once_it_is_known_who_speaks() -> None:
     said = NativeReader()
     said.put(frame(1) + encode_word(JoinGroup("x" * (HELLO_BYTES_MAX + 1))))
     said.next()
-    said.accept(1 << 20)
+    said.open("al@a:1.101", 1 << 20)
     with pytest.raises(FrameError, match="malformed frame"):  # It is read: its name is too long, and not the frame.
         said.next()
     assert said.problem is None
@@ -94,9 +95,34 @@ def test_what_is_cleared_is_gone() -> None:
     said = NativeReader()
     said.put(frame(1) + frame(2))
     said.next()
-    said.put_back(JoinGroup("g1"))
+    said.put_back(Join("g1"))
     said.clear()
     assert (bool(said), said.size, said.next()) == (False, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("word", "asked"),
+    [
+        (Hello(MAGIC, VERSION, "al", 2, "block", 1, 2, 3), Open("al", 2, "block", 1, 2, 3)),
+        (Hello("spread", VERSION, "al", 1, "block"), CannotOpen("say HELLO first")),
+        (JoinGroup("room"), Join("room")),
+        (LeaveGroup("room"), Leave("room")),
+        (Bye(), Depart()),
+        (ClientAlive(), Alive()),
+    ],
+)
+def test_each_word_asks_for_something(word: Word, asked: Request) -> None:
+    said = NativeReader()
+    said.put(encode_word(word))
+    assert taken(said) == [asked]
+
+
+def test_another_version_says_which_to_use() -> None:
+    said = NativeReader()
+    said.put(encode_word(Hello(MAGIC, VERSION + 1, "al", 1, "block")))
+    [asked] = taken(said)
+    assert isinstance(asked, CannotOpen)
+    assert f"version {VERSION}, not {VERSION + 1}" in asked.reason
 
 
 def test_one_read_of_very_many_words_is_worked_off_a_portion_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from covey.config import Settings
+from covey.protocol.asked import Open
 from covey.protocol.deadlines import Deadline
 from covey.protocol.dialects.entries import Entry
 from covey.protocol.dialects.native import NATIVE
@@ -14,7 +15,6 @@ from covey.protocol.session.outbox import Total
 from covey.protocol.session.session import ClientSession, Phase
 from covey.protocol.session.slow import BLOCK_GROUPS, LARGE_BYTES, LOOK_US, REMEDIES_MAX, Remedy, SlowClients, requests
 from covey.protocol.values import Policy
-from covey.protocol.wire.words import MAGIC, VERSION, Hello
 from tests.unit.protocol.builders import kit
 
 LIMIT = 24_000
@@ -33,7 +33,7 @@ def slow() -> SlowClients:
 def session(waiting: int = 0, policy: Policy = "block", since_us: int = 0, connection: int = 1) -> ClientSession:
     """An open session for which so many bytes wait."""
     one = ClientSession(ClientConnected(connection), 100 + connection, NATIVE, since_us, TOTAL)
-    one.open(Hello(MAGIC, VERSION, "slow", 1, policy), "slow@a:1.101", 3_000)
+    one.open(Open("slow", policy=policy), "slow@a:1.101", 3_000)
     one.outbox.put(Entry(DaemonSpoke(), waiting, (bytes(waiting),)), since_us)
     return one
 

@@ -1,11 +1,11 @@
-"""What a dialect is: it reads what a program asks for, and turns what it is told into bytes."""
+"""What a dialect is: it reads what a program asks for, and turns what it is told into bytes and texts of its own."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from covey.errors import FrameError
-from covey.protocol.wire.words import FromClient
+from covey.protocol.asked import Request
 
 from .entries import ClientNotice, Entry
 
@@ -23,29 +23,41 @@ class Reader(Protocol):
     def problem(self) -> FrameError | None:
         """Why nothing more can be read from this stream."""
 
-    def accept(self, frame_bytes_max: int) -> None:
-        """From now on frames may be so large."""
+    def open(self, process: str, message_bytes_max: int) -> None:
+        """The program is let in: it speaks for this process, and its messages may be so large."""
 
     def put(self, data: bytes) -> None: ...
 
-    def next(self) -> FromClient | None:
+    def next(self) -> Request | None:
         """The next request, or the one that had to wait; None if there is none. FrameError if it is no request."""
 
-    def put_back(self, request: FromClient) -> None:
+    def put_back(self, request: Request) -> None:
         """It has to wait."""
 
     def clear(self) -> None:
         """The session is over: nothing that it said is done any more."""
 
 
+class Wording(NamedTuple):
+    """What programs are told of their mistakes, where that takes words of their dialect."""
+
+    silent: str
+    """It has not asked to be let in, for too long."""
+    not_open: str
+    """It asks for something else first."""
+    open_twice: str
+    unreadable: str
+    """What it wrote is no request; the details follow in brackets."""
+
+
 class Dialect(Protocol):
+    @property
+    def wording(self) -> Wording: ...
+
     def reader(self) -> Reader: ...
 
     def entry(self, notice: ClientNotice) -> Entry:
         """Made once for all sessions of this dialect that are told the same."""
-
-    def greeting_problem(self, request: FromClient) -> str:
-        """What is wrong with the first request of a stream; empty if it may be looked at."""
 
 
 class Shared:

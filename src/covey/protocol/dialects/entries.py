@@ -1,4 +1,6 @@
-"""What may wait for clients: its size is known at once, its bytes are made when the first of them is written.
+"""What may wait for clients: its size is known at once, and its bytes come when it is written.
+
+A dialect makes them when they are first asked for, or at once where nothing else tells how many they are.
 
 One entry may wait for many sessions of a dialect. It counts once in what waits at this daemon, and whole in what waits
 for each. What it tells can still be looked at while it waits.

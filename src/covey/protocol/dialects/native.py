@@ -1,7 +1,7 @@
 """The native dialect: what sessions are told, as bytes that are made once for all of them.
 
-In:        notices.  Out: entries that know their size at once, and make their bytes when the first is written.
-Not here:  the bytes themselves (wire/session.py), reading (native_reader.py).
+In:        notices.  Out: entries; those of messages and views make their bytes when they are first written.
+Not here:  the bytes themselves (wire/session.py), reading, and what is said of mistakes in it (native_reader.py).
 """
 
 from __future__ import annotations
@@ -39,24 +39,21 @@ from covey.protocol.wire.session import (
     view_frame,
 )
 from covey.protocol.wire.words import (
-    MAGIC,
     VERSION,
     DaemonAlive,
     Discarded,
     Ended,
     Failed,
-    FromClient,
     GroupLeft,
     GroupSignal,
     GroupView,
-    Hello,
     Rejected,
     Welcome,
     Word,
 )
 
 from .entries import ENTRY_BYTES, ClientNotice, Entry
-from .native_reader import NativeReader
+from .native_reader import WORDING, NativeReader
 
 PINNED_SHARE: Final = 2
 """A slice below one part in so many of what it was cut from is copied: kept as it is, it would keep all of it."""
@@ -66,6 +63,8 @@ BLOCK: Final = 256
 
 
 class Native:
+    wording: Final = WORDING
+
     def reader(self) -> NativeReader:
         return NativeReader()
 
@@ -77,14 +76,6 @@ class Native:
         if isinstance(notice, WholeView) and isinstance(notice.members, Listed):
             return ListedEntry(notice, notice.members)
         return WordEntry(notice, _word(notice))
-
-    def greeting_problem(self, request: FromClient) -> str:
-        if not isinstance(request, Hello) or request.magic != MAGIC:
-            return "say HELLO first"
-        if request.version != VERSION:
-            version = request.version
-            return f"this daemon speaks version {VERSION}, not {version}: use a client library of the same version"
-        return ""
 
 
 NATIVE: Final = Native()

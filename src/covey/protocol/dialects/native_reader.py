@@ -10,19 +10,31 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from typing import Final
 
+from covey.config import FRAME_SLACK
 from covey.errors import FrameError
+from covey.protocol.asked import Alive, CannotOpen, Depart, Join, Leave, Open, Request, Sending
 from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter, read_from_client
-from covey.protocol.wire.words import FromClient
+from covey.protocol.wire.words import MAGIC, VERSION, Bye, ClientAlive, Hello, JoinGroup, LeaveGroup
+
+from .dialect import Wording
 
 Frame = tuple[int, memoryview]
+
+WORDING: Final = Wording(
+    silent="it said nothing for too long: send HELLO first",
+    not_open="say HELLO first",
+    open_twice="it said HELLO twice",
+    unreadable="it sent something that is no frame of ours",
+)
 
 
 class NativeReader:
     def __init__(self) -> None:
         self._splitter = Splitter(HELLO_BYTES_MAX)
         self._reads: deque[tuple[Iterator[Frame], int]] = deque()
-        self._waits: FromClient | None = None
+        self._waits: Request | None = None
         self._read_bytes = 0
 
     def __bool__(self) -> bool:
@@ -36,14 +48,14 @@ class NativeReader:
     def problem(self) -> FrameError | None:
         return self._splitter.problem
 
-    def accept(self, frame_bytes_max: int) -> None:
-        self._splitter.frame_bytes_max = frame_bytes_max
+    def open(self, process: str, message_bytes_max: int) -> None:  # noqa: ARG002 - it writes its name by itself
+        self._splitter.frame_bytes_max = message_bytes_max + FRAME_SLACK
 
     def put(self, data: bytes) -> None:
         self._reads.append((self._splitter.frames(data), len(data)))
         self._read_bytes += len(data)
 
-    def next(self) -> FromClient | None:
+    def next(self) -> Request | None:
         if self._waits is not None:
             request, self._waits = self._waits, None
             return request
@@ -51,12 +63,13 @@ class NativeReader:
             frames, size = self._reads[0]
             frame = next(frames, None)
             if frame is not None:
-                return read_from_client(*frame)
+                word = read_from_client(*frame)
+                return word if isinstance(word, Sending) else _request(word)
             self._reads.popleft()
             self._read_bytes -= size
         return None
 
-    def put_back(self, request: FromClient) -> None:
+    def put_back(self, request: Request) -> None:
         self._waits = request
 
     def clear(self) -> None:
@@ -64,3 +77,28 @@ class NativeReader:
         self._reads.clear()
         self._waits = None
         self._read_bytes = 0
+
+
+def _request(word: Hello | JoinGroup | LeaveGroup | Bye | ClientAlive) -> Request:
+    if isinstance(word, JoinGroup):
+        return Join(word.group)
+    if isinstance(word, LeaveGroup):
+        return Leave(word.group)
+    if isinstance(word, Hello):
+        return _opening(word)
+    return Depart() if isinstance(word, Bye) else Alive()
+
+
+def _opening(word: Hello) -> Open | CannotOpen:
+    if problem := _hello_problem(word):
+        return CannotOpen(problem)
+    return Open(word.name, word.priority, word.policy, word.daemon_timeout_ms, word.alive_timeout_ms, word.lag_max_ms)
+
+
+def _hello_problem(word: Hello) -> str:
+    if word.magic != MAGIC:
+        return WORDING.not_open
+    if word.version != VERSION:
+        version = word.version
+        return f"this daemon speaks version {VERSION}, not {version}: use a client library of the same version"
+    return ""

@@ -1,8 +1,8 @@
 """What is wrong with what a client says: a sentence that tells it, or nothing.
 
-In:        a client's word, and its session.
+In:        what a client asks, and its session.
 Out:       the problem as text, empty if there is none.
-Not here:  what becomes of it, whether there is room (clients.py), whether bytes are a word at all (wire/session.py).
+Not here:  what becomes of it, whether there is room (clients.py), whether bytes are a request at all (dialects/).
 """
 
 from __future__ import annotations
@@ -11,21 +11,19 @@ from collections.abc import Container
 
 from covey.config import COUNT_MAX, GROUPS_MAX, Settings
 from covey.names import destination_problem, group_problem, name_problem
-from covey.protocol.wire.words import FromClient, Hello, Sending
+from covey.protocol.asked import Open, Sending
 
 from .session import ClientSession
 
 DESTINATIONS_KNOWN_MAX = 20_000
 
 
-def hello_problem(word: FromClient, taken: Container[str], settings: Settings) -> str:
-    if not isinstance(word, Hello):
-        return "say HELLO first"
-    if word.name in taken:
-        return f"the name {word.name!r} is taken here, or its last owner's departure is not ordered yet: try again"
-    if word.policy == "block" and not settings.block_percent:
+def open_problem(asked: Open, taken: Container[str], settings: Settings) -> str:
+    if asked.name in taken:
+        return f"the name {asked.name!r} is taken here, or its last owner's departure is not ordered yet: try again"
+    if asked.policy == "block" and not settings.block_percent:
         return "no session may make senders wait here (block_percent is 0): take the policy 'disconnect'"
-    return name_problem(word.name)
+    return name_problem(asked.name)
 
 
 def join_problem(session: ClientSession, group: str, groups_max: int) -> str:
@@ -54,11 +52,11 @@ class Destinations:
         return ""
 
 
-def sending_problem(session: ClientSession, word: Sending, known: Destinations) -> str:
-    if word.session_seq != session.next_seq:
-        return f"its message {word.session_seq} is not the next, which is {session.next_seq}"
-    if not 0 < word.messages <= COUNT_MAX:
-        return f"it sent {word.messages} messages at once, not 1 to {COUNT_MAX}"
-    if word.body[: len(session.prefix)] != session.prefix:
+def sending_problem(session: ClientSession, sending: Sending, known: Destinations) -> str:
+    if sending.session_seq != session.next_seq:
+        return f"its message {sending.session_seq} is not the next, which is {session.next_seq}"
+    if not 0 < sending.messages <= COUNT_MAX:
+        return f"it sent {sending.messages} messages at once, not 1 to {COUNT_MAX}"
+    if sending.body[: len(session.prefix)] != session.prefix:
         return "it sent a message in another's name"
-    return known.problem(word.groups)
+    return known.problem(sending.groups)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from enum import Enum
 
+from covey.protocol.asked import Open
 from covey.protocol.dialects.dialect import Dialect
 from covey.protocol.dialects.entries import Entry
 from covey.protocol.inputs import ClientConnected
 from covey.protocol.status import SessionStatus
 from covey.protocol.values import Policy
 from covey.protocol.wire.bodies import sender_prefix
-from covey.protocol.wire.words import Hello
 
 from .outbox import SessionOutbox, Total
 
@@ -66,14 +66,14 @@ class ClientSession:
         self.heard_us = 0
         """When something was last read from it, by the clock of silence."""
 
-    def open(self, hello: Hello, process: str, frame_bytes_max: int) -> None:
+    def open(self, asked: Open, process: str, message_bytes_max: int) -> None:
         self.phase = Phase.OPEN
-        self.name = hello.name
+        self.name = asked.name
         self.process = process
         self.prefix = sender_prefix(process)
-        self.priority = hello.priority
-        self.policy = hello.policy
-        self.words.accept(frame_bytes_max)
+        self.priority = asked.priority
+        self.policy = asked.policy
+        self.words.open(process, message_bytes_max)
 
     @property
     def backlog(self) -> int:

@@ -129,7 +129,7 @@ class SlowClients:
                 yield session, Remedy.END
 
     def _silent(self, now_us: int) -> Iterator[ClientSession]:
-        """Who has not said HELLO in time."""
+        """Who has not asked to be let in, in time."""
         limit_us = self._kit.settings.hello_timeout_ms * 1_000
         while self._greeting:
             session = next(iter(self._greeting.values()))

@@ -17,6 +17,7 @@ import msgspec
 
 from covey.errors import FrameError
 from covey.ids import Ballot
+from covey.protocol.asked import Sending
 from covey.protocol.notices import Change
 from covey.protocol.values import Bundle, Payload, Service
 
@@ -39,7 +40,6 @@ from .words import (
     JoinGroup,
     LeaveGroup,
     Rejected,
-    Sending,
     Welcome,
     Word,
 )

@@ -8,8 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from covey.ids import INFINITE, Ballot, Natural
+from covey.protocol.asked import Sending
 from covey.protocol.notices import Change, Text, Texts
-from covey.protocol.values import Payload, Policy, Service
+from covey.protocol.values import Policy, Service
 
 VERSION: Final = 2
 MAGIC: Final = "covey"
@@ -54,17 +55,6 @@ class Bye(Word, frozen=True):
 
 class ClientAlive(Word, frozen=True):
     """I am here: the answer to each `DaemonAlive` where the welcome says that silence is judged."""
-
-
-class Sending(NamedTuple):
-    """A run of messages for the same destinations."""
-
-    service: Service
-    flags: int
-    messages: int
-    session_seq: int
-    groups: tuple[str, ...]
-    body: Payload
 
 
 # --- from the daemon
