@@ -11,10 +11,12 @@ next step, which comes at once, after whatever the network has brought meanwhile
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import Final
 
-from covey.protocol.dialects.native import NATIVE
+from covey.errors import LocalProtocolError
+from covey.protocol.dialects.dialect import Dialect
 from covey.protocol.groups.declared import Declared
 from covey.protocol.session.session import ClientSession, Phase
 from covey.protocol.status import ClientsStatus
@@ -53,10 +55,12 @@ class Clients:
         kit: Kit,
         admission: Admission,
         declared: Declared,
+        dialects: Mapping[str, Dialect],
         budget_bytes: int = 0,
         portions: Portions = PORTIONS,
     ) -> None:
         self._kit = kit
+        self._dialects = dialects
         self._portions = portions
         self._desk = Desk(kit, admission, budget_bytes)
         self.groups = self._desk.groups
@@ -126,11 +130,17 @@ class Clients:
     def on_connected(self, connected: ClientConnected, now_us: int) -> None:
         desk, most, connection = self._desk, self._kit.settings.sessions_max, connected.connection
         desk.now_us = now_us
+        dialect = self._dialect(connected.dialect)
         self._numbers += 1
-        session = desk.by_connection[connection] = ClientSession(connected, self._numbers, NATIVE, now_us, desk.total)
+        session = desk.by_connection[connection] = ClientSession(connected, self._numbers, dialect, now_us, desk.total)
         desk.slow.on_connected(session, now_us)
         if len(desk.by_connection) - len(desk.over) > most:
             desk.reject(session, f"this daemon has {most} sessions, and takes no more")
+
+    def _dialect(self, name: str) -> Dialect:
+        if name not in self._dialects:
+            raise LocalProtocolError(f"this daemon was given no dialect {name!r}, but {', '.join(self._dialects)}")
+        return self._dialects[name]
 
     def on_bytes(self, connection: int, data: bytes, now_us: int) -> None:
         self._desk.now_us = now_us

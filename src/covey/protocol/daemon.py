@@ -9,12 +9,14 @@ delivers to the clients.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Generic, TypeVar
 
 from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
+from covey.protocol.dialects.dialect import Dialect
+from covey.protocol.dialects.known import DIALECTS
 from covey.protocol.groups.declared import Declared
 from covey.protocol.status import DaemonStatus, GroupsStatus
 from covey.protocol.transport.queue import SubmitQueue
@@ -44,6 +46,7 @@ class Daemon(Generic[E]):
         make_engine: Callable[[Kit, SubmitQueue, Declared], E],
         budget_bytes: int = 0,
         portions: Portions = PORTIONS,
+        dialects: Mapping[str, Dialect] = DIALECTS,
     ) -> None:
         """`budget_bytes` is what may wait for all clients together, where the settings leave that to the machine."""
         self.kit = Kit(me, cluster, settings, Count(), DeadlineTable())
@@ -53,7 +56,7 @@ class Daemon(Generic[E]):
         self._admission = Admission(settings, self._queue, self.kit.count)
         declared = Declared()
         self.engine = make_engine(self.kit, self._queue, declared)
-        self.clients = Clients(self.kit, self._admission, declared, budget_bytes, portions)
+        self.clients = Clients(self.kit, self._admission, declared, dialects, budget_bytes, portions)
         self.datagrams = Datagrams(self.kit, self.engine)
         self._now_us = start.mono_us
         self._stopped = False

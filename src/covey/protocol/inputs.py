@@ -47,6 +47,8 @@ class ClientConnected(msgspec.Struct, frozen=True, gc=False):
     connection: int
     identity: Identity | None = None
     """Where the kernel tells: of programs on this host, over a socket of this host."""
+    dialect: str = "native"
+    """What is spoken on it, by its name among the dialects that the daemon was given."""
 
 
 class ClientBytes(msgspec.Struct, frozen=True, gc=False):
