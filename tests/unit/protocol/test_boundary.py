@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
-from covey.config import Settings, one_site
-from covey.ids import Life
 from covey.protocol.counters import Family
-from covey.protocol.daemon import Daemon
-from covey.protocol.effects import Effect, Refused, Stopped
-from covey.protocol.inputs import ClientGone, Datagram, Input, Stop, Submit
+from covey.protocol.effects import Refused, Stopped
+from covey.protocol.inputs import ClientGone, Datagram, Stop, Submit
 from covey.protocol.values import Service
 from covey.protocol.wire.words import Arrived, Ended, FromDaemon, GroupLeft, JoinGroup, LeaveGroup
-from tests.unit.protocol.network import START_US, TinyNetwork, instant
-from tests.unit.protocol.peers import Peer, Seen, kinds
-from tests.unit.protocol.solo_engine import SoloEngine
+from tests.unit.protocol.peers import Seen, kinds
+from tests.unit.protocol.solo_house import SoloHouse
 
 
-class House:
-    """One daemon, as far as a peer looks at a network."""
-
+class House(SoloHouse):
     def __init__(self) -> None:
-        self.now = START_US
-        daemon = Daemon(one_site(1), Life(0, 1), Settings(), instant(self.now), SoloEngine)
-        self.daemons = {0: daemon}
-        self.effects: dict[int, list[Effect]] = {0: daemon.start(instant(self.now))}
-        self.al, self.bo = (Peer(cast("TinyNetwork", self), connection=connection) for connection in (1, 2))
-        self.al.hello("al")
-        self.bo.hello("bo")
-
-    def give(self, rank: int, *inputs: Input) -> list[Effect]:
-        effects = self.daemons[rank].step(instant(self.now), list(inputs))
-        self.daemons[rank].check(full=True)
-        self.effects[rank] += effects
-        return effects
-
-    def run(self, microseconds: int) -> None:
-        self.now += microseconds
-        self.give(0)
+        super().__init__()
+        self.al, self.bo = self.peer(1, "al"), self.peer(2, "bo")
 
 
 @pytest.fixture

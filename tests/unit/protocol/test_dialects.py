@@ -7,32 +7,21 @@ from hypothesis import strategies as st
 
 from covey.ids import Life
 from covey.protocol.dialects.dialect import Shared
-from covey.protocol.dialects.entries import ClientNotice, Entry
-from covey.protocol.dialects.native import BLOCK, NATIVE, Native
+from covey.protocol.dialects.native import BLOCK, NATIVE
 from covey.protocol.notices import GroupSignalled, Listed, Roll, Run, Views, WholeView
 from covey.protocol.values import Kind
 from covey.protocol.wire.session import Splitter, read_from_daemon
 from covey.protocol.wire.words import GroupView
 from tests.unit.protocol.builders import VIEW, A, B
 from tests.unit.protocol.grouphouse import House
-
-
-class Lists(Native):
-    """A dialect that knows only lists of members."""
-
-    def entry(self, notice: ClientNotice) -> Entry:
-        if isinstance(notice, Views):
-            text = "; ".join(" ".join(sorted(names)) for names in notice.lists())
-        else:
-            text = " ".join(sorted(notice.names())) if isinstance(notice, WholeView) else ""
-        return Entry(notice, len(text), (text.encode(),))
+from tests.unit.protocol.line_dialect import LINES, lines_of
 
 
 def test_an_entry_is_made_once_for_each_dialect() -> None:
-    shared, lists = Shared(GroupSignalled("room")), Lists()
+    shared = Shared(GroupSignalled("room"))
     assert shared.entry(NATIVE) is shared.entry(NATIVE)
-    assert shared.entry(lists) is shared.entry(lists)
-    assert shared.entry(lists) is not shared.entry(NATIVE)
+    assert shared.entry(LINES) is shared.entry(LINES)
+    assert shared.entry(LINES) is not shared.entry(NATIVE)
 
 
 def test_what_waits_can_be_looked_at() -> None:
@@ -52,7 +41,7 @@ CHANGES = st.lists(
 @given(CHANGES, st.integers(1, 4))
 def test_lists_and_differences_tell_the_same(changes: list[tuple[Kind, Life, int]], together: int) -> None:
     """Sessions of both dialects in one group: what one is told in differences the other is told in lists."""
-    house, lists = House(), Lists()
+    house = House()
     known: dict[int, set[str]] = {}
     effects = [
         house.effect(kind, life, one, *(("room",) if kind is not Kind.DISCONNECT else ()))
@@ -63,16 +52,16 @@ def test_lists_and_differences_tell_the_same(changes: list[tuple[Kind, Life, int
         rest = [one for one in effects[at : at + together] if one.bundle.kind is Kind.DISCONNECT]
         for some in ([run] if run else []) + [[one] for one in rest]:
             for out in filter(None, house.groups.changed(some)):
-                told = bytes(lists.entry(out.what).parts()[0]).decode().split("; ")
+                told = [set(line.split()[2:]) for line in lines_of(out.what)]
                 for session in out.sessions:
                     if isinstance(out.what, WholeView):
                         known[session] = set(out.what.names())
-                        assert set(told[0].split()) == known[session]
+                        assert told == [known[session]]
                     elif isinstance(out.what, Views):
                         views = []
                         for change in out.what.changes:
                             known[session] = (known[session] - set(change.gone)) | set(change.came)
-                            views.append(" ".join(sorted(known[session])))
+                            views.append(known[session])
                         assert told == views
 
 
