@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from covey.protocol.wire.words import Discarded
+from covey.protocol.notices import OwnDiscarded
 
 from .events import Event
 from .options import SendOptions
@@ -41,7 +41,7 @@ class Observer(Protocol):
     def on_refusal(self, name: str, reason: str) -> None:
         """The daemon does not let us in under this name."""
 
-    def on_discarded(self, word: Discarded) -> None:
+    def on_discarded(self, discarded: OwnDiscarded) -> None:
         """These messages of ours have their place in the order, and do not come back."""
 
     def on_events(self, events: Sequence[Event]) -> None:

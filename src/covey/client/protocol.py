@@ -22,6 +22,7 @@ from typing import Final
 from covey.config import FRAME_SLACK
 from covey.errors import ArgumentError, FrameError, LocalProtocolError, MembershipError, SessionOverError
 from covey.names import group_problem, name_problem
+from covey.protocol.notices import OwnDiscarded
 from covey.protocol.values import Payload, Policy
 from covey.protocol.wire.bodies import sender_prefix
 from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter, encode_word, read_from_daemon
@@ -360,7 +361,9 @@ class ClientProtocol:
     def _on_discarded(self, word: Discarded) -> list[Event]:
         """The program did not want these messages back, and hears nothing of them."""
         if self._observer is not None:
-            self._observer.on_discarded(word)
+            w = word
+            discarded = OwnDiscarded(w.service, w.messages, w.session_seq, w.view, w.stamp, w.site, w.groups)
+            self._observer.on_discarded(discarded)
         return []
 
     def _on_failed(self, word: Failed) -> Event:

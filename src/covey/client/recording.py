@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
-from covey.protocol.wire.words import Discarded
+from covey.protocol.notices import OwnDiscarded
 from covey.trace.client import ClientRecorder, Place
 
 from .events import (
@@ -92,9 +92,9 @@ class Recording:
     def on_refusal(self, name: str, reason: str) -> None:
         self._recorder.refused(name, reason, *self._clock())
 
-    def on_discarded(self, word: Discarded) -> None:
-        place = (word.view, word.stamp, word.site, 0)
-        self._recorder.discarded(word.groups, word.session_seq, word.messages, word.service, place, *self._clock())
+    def on_discarded(self, discarded: OwnDiscarded) -> None:
+        one, place = discarded, (discarded.view, discarded.stamp, discarded.site, 0)
+        self._recorder.discarded(one.groups, one.session_seq, one.messages, one.service, place, *self._clock())
 
     def on_events(self, events: Sequence[Event]) -> None:
         if events and self._is_open:  # What never began leaves no row but a refusal.
