@@ -1,8 +1,11 @@
 """Submissions, taken or refused: from here to the queue, or to the engine if they are not to wait.
 
 In:        submissions of clients, and of the daemon's own driver.
-Out:       the queue; `unreliable`, which the daemon hands to the engine; why one is refused.
-Not here:  whose turn it is (transport/queue.py).
+Out:       the queue; what is unreliable, which the daemon hands to the engine; why one is refused.
+Not here:  who waits for room, and whose turn it is (transport/queue.py).
+
+Whether there is room is asked once. A session asks `admits` before it submits, and waits in line if there is none; the
+driver waits in no line, and is refused.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from typing import Final
 
 from covey.config import COUNT_MAX, FRAME_SLACK, GROUPS_BYTES_MAX, GROUPS_MAX, Settings, part_bytes
 from covey.protocol.transport.queue import SubmitQueue, Waiting, cost
-from covey.protocol.wire.group_names import groups_bytes
+from covey.protocol.wire.group_names import groups_bytes, pack_groups
 
 from .counters import Count, Family
 from .inputs import Submit
@@ -29,9 +32,19 @@ class Admission:
         self._count = count
         self._unreliable: list[Submit] = []
 
+    def admits(self, session: int, payload_bytes: int, groups: tuple[str, ...]) -> bool:
+        """Whether there is room for this of a session; if not, it waits until the queue names it."""
+        return self.queue.admits(session, cost(payload_bytes, len(pack_groups(groups))))
+
     def take(self, submit: Submit) -> str:
-        """Why it is refused; empty if it is taken."""
-        refused = self._problem(submit)
+        """Why it is refused, perhaps for want of room; empty if it is taken."""
+        return self._answer(submit, self._problem(submit) or self._room_problem(submit))
+
+    def take_admitted(self, submit: Submit) -> str:
+        """The same where `admits` has said that there is room, or where none is needed."""
+        return self._answer(submit, self._problem(submit))
+
+    def _answer(self, submit: Submit, refused: str) -> str:
         if refused:
             self._count.add(Family.SUBMISSION_REFUSED.of(refused))
         else:
@@ -66,5 +79,9 @@ class Admission:
         if submit.service is Service.UNRELIABLE:
             too_large = len(submit.payload) > part_bytes(settings.bundle_bytes, names_bytes)
             return "an unreliable message must fit one bundle" if too_large else ""
-        fits = self.queue.has_room(cost(len(submit.payload), names_bytes))
-        return "" if fits or submit.kind is Kind.MESSAGES else QUEUE_FULL
+        return ""
+
+    def _room_problem(self, submit: Submit) -> str:
+        """What is unreliable does not wait."""
+        needed = cost(len(submit.payload), groups_bytes(submit.groups))
+        return "" if submit.service is Service.UNRELIABLE or self.queue.has_room(needed) else QUEUE_FULL

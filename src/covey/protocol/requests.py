@@ -15,8 +15,6 @@ from covey.errors import FrameError
 from covey.protocol.session.blocking import Blocked
 from covey.protocol.session.problems import Destinations, join_problem, open_problem, sending_problem
 from covey.protocol.session.session import ClientSession, Phase
-from covey.protocol.transport.queue import cost
-from covey.protocol.wire.group_names import pack_groups
 
 from .asked import Alive, CannotOpen, Depart, Join, Leave, Open, Request, Sending
 from .counters import Counter, Family
@@ -175,7 +173,7 @@ class Requests:
 
     def _has_room(self, session: ClientSession, group: str) -> bool:
         """A join or leave waits for room like a message."""
-        return self._desk.queue.admits(session.number, cost(len(session.prefix), len(pack_groups((group,)))))
+        return self._desk.admission.admits(session.number, len(session.prefix), (group,))
 
     def _send(self, session: ClientSession, word: Sending) -> bool:
         desk = self._desk
@@ -187,7 +185,7 @@ class Requests:
         if not self._may_send(session, word):
             return False
         session.next_seq += word.messages
-        refused = desk.admission.take(
+        refused = desk.admission.take_admitted(
             Submit(
                 session.number, word.session_seq, word.service, word.body, word.messages, word.groups, Kind.MESSAGES,
                 word.flags, session.priority,
@@ -205,7 +203,7 @@ class Requests:
             return False
         if word.service is Service.UNRELIABLE:
             return True
-        return desk.queue.admits(session.number, cost(len(word.body), len(pack_groups(word.groups))))
+        return desk.admission.admits(session.number, len(word.body), word.groups)
 
     def check(self) -> None:
         desk = self._desk
