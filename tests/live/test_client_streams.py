@@ -14,9 +14,9 @@ import pytest
 from covey.drivers.live import clients as module
 from covey.drivers.live.clients import LINGERING_MAX, PULL_BYTES, ClientStreams
 from covey.drivers.live.sockets import free_ports
+from covey.protocol.boundary import OrderingEngine
 from covey.protocol.daemon import Daemon
 from covey.protocol.effects import ClientClosed, ClientReading, ClientReady
-from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Identity, Input
 from covey.protocol.values import Payload
 
@@ -45,7 +45,7 @@ class House:
         self.given: list[Input] = []
         self.daemon = Endless()
         self._epoll = select.epoll()
-        self.streams = ClientStreams(self._epoll, cast("Daemon[EvsEngine]", self.daemon), self.given.append)
+        self.streams = ClientStreams(self._epoll, cast("Daemon[OrderingEngine]", self.daemon), self.given.append)
         self.streams.listen_unix(path)
         self.clients = [_connected(path) for _ in range(CLIENTS)]
         while len(self.given) < CLIENTS:

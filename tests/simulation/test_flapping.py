@@ -64,8 +64,8 @@ class Flapping:
         return list(found.values())
 
     def is_one_view(self) -> bool:
-        machines = [node.core.engine.machine for node in self.world.living()]
-        return all(m.active and m.view == machines[0].view and len(m.members) == self.daemons for m in machines)
+        reports = [node.core.engine.report(0) for node in self.world.living()]
+        return all(one.working and one.view == reports[0].view and len(one.members) == self.daemons for one in reports)
 
     def _traffic(self, rank: int) -> Script:
         for seq in count(1):

@@ -173,8 +173,8 @@ def answer(name: str, delivered: int, **changed: Any) -> Any:
         "sessions": [session],
     }  # fmt: skip
     return {
-        "boot": 1, "cluster": "up", "state": "op", "view": "7.0.1", "members": ["a", "b"], "uptime_s": 70.0,
-        "longest_step_recent_ms": 3.0, "reason": "every member is done",
+        "boot": 1, "cluster": "up", "state": "op", "working": True, "view": "7.0.1", "members": ["a", "b"],
+        "uptime_s": 70.0, "longest_step_recent_ms": 3.0, "reason": "every member is done",
         "recent_views": [recent], "clients": clients, **rates, **counts, **changed,
     }  # fmt: skip
 
@@ -254,6 +254,13 @@ def drawn(shown: Picture, columns: int) -> str:
 def test_a_cluster_that_has_just_stopped_can_be_looked_at() -> None:
     text = drawn(picture(Look(2 * SECOND_NS, {"a": None, "b": None}), Look(0, {"a": answer("a", 1), "b": None})), 60)
     assert text.count("down") == 2
+
+
+def test_a_daemon_that_does_not_work_is_not_hidden() -> None:
+    answers = {name: answer(name, 1) for name in "abcdefghijklmnop"} | {"z": answer("z", 1, working=False)}
+    shown = drawn(picture(Look(0, answers), None), 60)
+    assert "\nz " in shown
+    assert "\np " not in shown
 
 
 def test_names_are_those_of_programs() -> None:

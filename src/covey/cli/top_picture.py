@@ -27,6 +27,7 @@ class DaemonLine(msgspec.Struct, frozen=True):
     name: str
     running: bool
     state: str = "not running"
+    working: bool = False
     view: str = ""
     members: tuple[str, ...] = ()
     messages_per_s: float = 0
@@ -122,6 +123,7 @@ def _daemon(name: str, answer: LiveStatus | None, then: LiveStatus | None, secon
         name=name,
         running=True,
         state=answer["state"],
+        working=answer["working"],
         view=answer["view"].rpartition(".")[0],
         members=tuple(answer["members"]),
         messages_per_s=rate("messages"),

@@ -38,7 +38,7 @@ def screen(picture: Picture, columns: int, rows: int, remark: str = "") -> Rende
     daemons = min(len(picture.daemons), max(1, left - 3))
     lines = picture.daemons
     if daemons < len(lines):
-        lines = tuple(sorted(lines, key=lambda one: one.state == "op"))  # Those in trouble are not hidden.
+        lines = tuple(sorted(lines, key=lambda one: one.working))  # Those in trouble are not hidden.
     left -= daemons
     views = min(len(picture.views), max(1, left // 4))
     groups = min(len(picture.groups), max(1, left // 4))
@@ -90,7 +90,7 @@ def daemon_table(daemons: tuple[DaemonLine, ...], wide: bool) -> Table:
         if not one.running:
             table.add_row(Text(one.name), Text(DOWN, style=TROUBLE))
             continue
-        state = Text(one.state, style="" if one.state == "op" else TROUBLE)
+        state = Text(one.state, style="" if one.working else TROUBLE)
         cells: list[Text | str] = [Text(one.name), state, Text(" ".join(one.members)), f"{one.messages_per_s:,.0f}"]
         if wide:
             cells += [one.view, size_text(one.bytes_in_per_s), size_text(one.bytes_out_per_s)]

@@ -53,6 +53,10 @@ class OrderingEngine(Protocol):
         """Whether there is a view in which messages are ordered now."""
 
     @property
+    def is_changing(self) -> bool:
+        """Whether another view is being sought: this one has ended, or somebody may be taken in."""
+
+    @property
     def is_settled(self) -> bool:
         """Whether nothing of this daemon waits, and everybody has what was sent."""
 

@@ -6,6 +6,7 @@ from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
 from covey.protocol.evs.engine import EvsEngine
 
+from .boundary import OrderingEngine
 from .daemon import Daemon
 from .portions import PORTIONS, Portions
 
@@ -18,7 +19,7 @@ def build_daemon(
     seed: int,
     budget_bytes: int = 0,
     portions: Portions = PORTIONS,
-) -> Daemon[EvsEngine]:
+) -> Daemon[OrderingEngine]:
     return Daemon(
         cluster,
         me,

@@ -112,8 +112,9 @@ class Daemon(Generic[E]):
         return None if self._stopped else self.kit.deadlines.next_us()
 
     @property
-    def is_settled(self) -> bool:
-        return self.engine.is_settled
+    def is_at_rest(self) -> bool:
+        """Whether no change is under way, nothing waits, and everybody has what was sent."""
+        return not self.engine.is_changing and self.engine.is_settled
 
     # --- what it tells of itself
 

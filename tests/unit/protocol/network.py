@@ -12,13 +12,15 @@ from itertools import count
 from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
 from covey.protocol.boundary import Header
-from covey.protocol.building import build_daemon
 from covey.protocol.daemon import Daemon
 from covey.protocol.effects import Deliver, Effect, Installed, LinkSend, Send, Signal
 from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.evs.states import State
+from covey.protocol.groups.declared import Declared
 from covey.protocol.inputs import Datagram, Input, Submit
+from covey.protocol.kit import Kit
 from covey.protocol.portions import PORTIONS, Portions
+from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.values import Payload, Service
 
 DELAY_US = 100
@@ -43,7 +45,13 @@ def make_daemon(
     now_us: int = START_US,
     portions: Portions = PORTIONS,
 ) -> Daemon[EvsEngine]:
-    return build_daemon(cluster, Life(rank, 1), settings or Settings(), instant(now_us), seed=rank, portions=portions)
+    """With the first engine, into which tests look."""
+    start = instant(now_us)
+
+    def make_engine(kit: Kit, queue: SubmitQueue, declared: Declared) -> EvsEngine:
+        return EvsEngine(kit, queue, declared, start, seed=rank)
+
+    return Daemon(cluster, Life(rank, 1), settings or Settings(), start, make_engine, portions=portions)
 
 
 class TinyNetwork:

@@ -38,6 +38,10 @@ class SoloEngine:
         return True
 
     @property
+    def is_changing(self) -> bool:
+        return False
+
+    @property
     def is_settled(self) -> bool:
         return not len(self._queue)
 

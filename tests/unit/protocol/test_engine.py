@@ -15,7 +15,7 @@ from covey.protocol.evs.codec import Codec
 from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.evs.frames import Chunk, Data, Floor, Goodbye, Hurry, Token
 from covey.protocol.evs.states import State
-from covey.protocol.inputs import Datagram, Stop, Submit
+from covey.protocol.inputs import Datagram, PeerRefused, Stop, Submit
 from covey.protocol.values import Service
 from tests.unit.protocol.builders import VIEW, B, alive, codec_of, frames_in
 from tests.unit.protocol.network import SECOND_US, START_US, TinyNetwork, instant, make_daemon
@@ -399,3 +399,15 @@ def test_a_snapshot_tells_a_person_how_the_daemon_is() -> None:
     snapshot = network.daemons[1].snapshot(network.now)
     assert (snapshot["name"], snapshot["state"], snapshot["members"]) == ("b", "op", ["a", "b"])
     assert snapshot["view"] == str(network.views(1)[-1].view)
+
+
+def test_a_daemon_is_at_rest_when_no_change_is_under_way_and_nothing_waits() -> None:
+    network = TinyNetwork(one_site(2))
+    assert not network.daemons[0].is_at_rest
+    network.form_view()
+    network.run_until(lambda: network.daemons[0].is_at_rest)
+    network.submit(0, 1, b"x", Service.SAFE)
+    assert not network.daemons[0].is_at_rest
+    network.run_until(lambda: network.daemons[0].is_at_rest)
+    network.give(0, PeerRefused(1))
+    assert (network.daemons[0].engine.is_changing, network.daemons[0].is_at_rest) == (True, False)

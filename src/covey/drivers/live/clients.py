@@ -24,8 +24,9 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from covey.protocol.boundary import OrderingEngine
 from covey.protocol.counters import Family
 from covey.protocol.daemon import Daemon
 from covey.protocol.effects import ClientClosed, ClientReading, ClientReady, Effect
@@ -81,7 +82,7 @@ class ProgramStream:
 
 
 class ClientStreams:
-    def __init__(self, epoll: select.epoll, core: Daemon[Any], give: Callable[[Input], None]) -> None:
+    def __init__(self, epoll: select.epoll, core: Daemon[OrderingEngine], give: Callable[[Input], None]) -> None:
         self._epoll = epoll
         self._core = core
         self._give = give

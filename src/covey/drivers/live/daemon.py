@@ -25,7 +25,6 @@ from covey.config_file import load
 from covey.errors import ConfigError, CoveyError
 from covey.memory import keep_freed_memory
 from covey.protocol.effects import Effect, Stopped
-from covey.protocol.evs.states import State
 from covey.protocol.inputs import Stop
 from covey.trace.daemon import process_name
 from covey.trace.segments import SegmentWriter
@@ -262,15 +261,14 @@ class DaemonProcess:
         return snapshot
 
     def _say_status(self) -> None:
-        snapshot = self._snapshot()
         self._say(
             Status(
                 time_ns=time.time_ns(),
                 process=self.process,
-                settled=snapshot["state"] == State.OP.value and self._daemon.core.is_settled,
+                settled=self._daemon.core.is_at_rest,
                 changes=self._measures.changes,
                 delivered=self._measures.delivered,
-                snapshot=cast("dict[str, Any]", snapshot),
+                snapshot=cast("dict[str, Any]", self._snapshot()),
             )
         )
 

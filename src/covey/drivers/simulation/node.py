@@ -7,9 +7,9 @@ from enum import Enum
 
 from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
+from covey.protocol.boundary import OrderingEngine
 from covey.protocol.building import build_daemon
 from covey.protocol.daemon import Daemon
-from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.inputs import Datagram, Input
 from covey.protocol.portions import PORTIONS, Portions
 from covey.trace.daemon import DaemonRecorder
@@ -49,7 +49,7 @@ class Death(Enum):
 class Node:
     rank: int
     life: Life
-    core: Daemon[EvsEngine]
+    core: Daemon[OrderingEngine]
     recorder: DaemonRecorder
     clocks: Clocks
     inbox: list[Input] = field(default_factory=list)

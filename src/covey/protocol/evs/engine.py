@@ -50,7 +50,7 @@ from .frames import (
 from .kit import evs_kit
 from .operation import Operation
 from .sizes import check_sizes
-from .states import Reason
+from .states import Reason, State
 
 AttemptFrame = StateTrans | Want | WantGroups | GroupPart | Resend | Done
 ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Token
@@ -74,6 +74,10 @@ class EvsEngine:
     @property
     def is_working(self) -> bool:
         return self.machine.active
+
+    @property
+    def is_changing(self) -> bool:
+        return self.machine.state is not State.OP
 
     @property
     def is_settled(self) -> bool:
