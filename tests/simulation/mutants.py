@@ -64,12 +64,12 @@ def _always(value: object) -> Callable[[Any], Any]:
 
 
 def _forget_what_waits(right: Any) -> Any:
-    def start_view(self: SubmitQueue) -> bool:
+    def begin_again(self: SubmitQueue) -> bool:
         while self.next_service() is not None:
-            self.take(0, 0)
+            self.take(0, 0, 0)
         return right(self)  # type: ignore[no-any-return]
 
-    return start_view
+    return begin_again
 
 
 def _install_as(rewrite: Callable[[Ballot, list[Outcome]], list[Outcome]]) -> Callable[[Any], Any]:
@@ -383,7 +383,7 @@ MUTANTS: dict[str, Mutant] = {
         "M5", "what co-movers have seen is forgotten in the next view", Exchange, "on_state_trans", _forget_high
     ),
     "what waits is forgotten": Mutant(
-        "S15", "a new view begins with an empty queue", SubmitQueue, "start_view", _forget_what_waits
+        "S15", "a new view begins with an empty queue", SubmitQueue, "begin_again", _forget_what_waits
     ),
     "nothing is stamped": Mutant("S15", "what waits is never sent", Flow, "may_stamp", _always(False)),
     "delivered after a hole": Mutant(

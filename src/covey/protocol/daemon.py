@@ -50,9 +50,7 @@ class Daemon(Generic[E]):
     ) -> None:
         """`budget_bytes` is what may wait for all clients together, where the settings leave that to the machine."""
         self.kit = Kit(me, cluster, settings, Count(), DeadlineTable())
-        self._queue = SubmitQueue(
-            me, self.kit.site, settings.submit_queue_bytes, settings.bundle_bytes, settings.session_send_bytes
-        )
+        self._queue = SubmitQueue(me, settings.submit_queue_bytes, settings.bundle_bytes, settings.session_send_bytes)
         self._admission = Admission(settings, self._queue, self.kit.count)
         declared = Declared()
         self.engine = make_engine(self.kit, self._queue, declared)

@@ -19,12 +19,5 @@ class Kit:
     count: Count
     deadlines: DeadlineTable
 
-    @property
-    def site(self) -> int:
-        return self.cluster.daemons[self.me.rank].site
-
-    def site_of(self, life: Life) -> int:
-        return self.cluster.daemons[life.rank].site
-
     def name(self, rank: int) -> str:
         return self.cluster.daemons[rank].name

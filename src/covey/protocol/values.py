@@ -82,8 +82,9 @@ class SessionKey(NamedTuple):
 class Bundle(msgspec.Struct, gc=False):
     """What daemons order, store and recover: a run of messages of one session, or one fragment of a large message.
 
-    `number` counts 1, 2, 3 … per site and view, `stamp` grows with it; both are 0 for unreliable bundles, which stay
-    outside order and recovery. `fifo_number` counts 1, 2, 3 … per session and view.
+    `number` counts 1, 2, 3 … per source, `stamp` grows with it; both are 0 for unreliable bundles, which stay outside
+    order and recovery. `fifo_number` counts 1, 2, 3 … per session. Whether both begin again in each view, and what a
+    source is, is the engine's matter: in the first one they do, and it is a site.
     """
 
     site: int

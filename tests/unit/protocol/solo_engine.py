@@ -53,7 +53,7 @@ class SoloEngine:
         effects: list[Effect] = []
         while len(self._queue) and not self._behind:
             self._number += 1
-            bundle, whole = self._queue.take(self._number, self._number)
+            bundle, whole = self._queue.take(self._kit.me.rank, self._number, self._number)
             self._pieces.append(bundle.payload)
             if whole is not None:
                 effects.append(Stamped(self._view, bundle, (whole,)))

@@ -17,7 +17,7 @@ LARGE, SMALL = 5_000, 1_000
 
 
 def make_queue(share_bytes: int = SHARE) -> SubmitQueue:
-    return SubmitQueue(B, site=2, bytes_max=MOST, bundle_bytes=100_000, share_bytes=share_bytes)
+    return SubmitQueue(B, bytes_max=MOST, bundle_bytes=100_000, share_bytes=share_bytes)
 
 
 def put(queue: SubmitQueue, session: int, needed: int) -> None:
@@ -35,7 +35,7 @@ def ask(queue: SubmitQueue, session: int, needed: int) -> bool:
 
 
 def take(queue: SubmitQueue) -> None:
-    queue.take(1, 1)
+    queue.take(2, 1, 1)
     queue.check()
 
 

@@ -17,7 +17,7 @@ BUNDLE_BYTES = 4
 
 
 def make_queue(*payloads: bytes, bytes_max: int = 10_000, session: int = 1) -> SubmitQueue:
-    queue = SubmitQueue(B, site=2, bytes_max=bytes_max, bundle_bytes=BUNDLE_BYTES)
+    queue = SubmitQueue(B, bytes_max=bytes_max, bundle_bytes=BUNDLE_BYTES)
     for seq, payload in enumerate(payloads, start=1):
         put(queue, payload, seq=seq, session=session)
     return queue
@@ -32,7 +32,7 @@ def put(
 def take_all(queue: SubmitQueue) -> list[Bundle]:
     taken: list[Bundle] = []
     while len(queue):
-        taken.append(queue.take(len(taken) + 1, 10 * len(taken) + 10)[0])
+        taken.append(queue.take(2, len(taken) + 1, 10 * len(taken) + 10)[0])
         queue.check()
     return taken
 
@@ -40,7 +40,7 @@ def take_all(queue: SubmitQueue) -> list[Bundle]:
 def test_a_small_message_is_one_bundle_with_all_that_was_said() -> None:
     queue = make_queue()
     put(queue, b"abc", seq=70, session=3, count=5)
-    taken, whole = queue.take(9, 1_000)
+    taken, whole = queue.take(2, 9, 1_000)
     assert taken == Bundle(2, 9, 1_000, B, 3, 70, 5, 1, Service.AGREED, 0, 1, ("room",), b"abc")
     assert whole == b"abc"
     assert len(queue) == 0
@@ -48,7 +48,7 @@ def test_a_small_message_is_one_bundle_with_all_that_was_said() -> None:
 
 def test_a_large_message_is_cut_and_completed_by_its_last_fragment() -> None:
     queue = make_queue(b"abcdefghi")
-    taken = [queue.take(number, number) for number in (1, 2, 3)]
+    taken = [queue.take(2, number, number) for number in (1, 2, 3)]
     assert [(one.fragment, one.fragments, one.fifo_number, one.payload) for one, _ in taken] == [
         (0, 3, 1, b"abcd"),
         (1, 3, 2, b"efgh"),
@@ -65,7 +65,7 @@ def test_a_message_has_as_many_fragments_as_it_needs(size: int, fragments: int) 
 @pytest.mark.parametrize("groups", [("room",), tuple(f"{number:0500}" for number in range(16))], ids=["short", "long"])
 def test_a_part_with_the_names_of_its_groups_fits_one_datagram(groups: tuple[str, ...]) -> None:
     most = DATAGRAM_BYTES_MAX - AROUND_BYTES
-    queue = SubmitQueue(B, site=2, bytes_max=1_000_000, bundle_bytes=most)
+    queue = SubmitQueue(B, bytes_max=1_000_000, bundle_bytes=most)
     payload = bytes(range(256)) * 800
     queue.put(Waiting(1, 1, 1, Service.AGREED, groups, payload))
     assert queue.next_bytes() == BUNDLE_OVERHEAD + most
@@ -97,7 +97,7 @@ def test_a_higher_priority_goes_first() -> None:
 
 def test_a_message_is_finished_before_a_higher_priority_goes() -> None:
     queue = make_queue(b"abcde", session=1)
-    queue.take(1, 1)
+    queue.take(2, 1, 1)
     put(queue, b"x", session=2, priority=0)
     assert [bytes(one.payload) for one in take_all(queue)] == [b"e", b"x"]
 
@@ -135,14 +135,14 @@ def test_the_size_of_the_next_bundle_is_known_beforehand(groups: tuple[str, ...]
         queue.put(Waiting(1, 1, 1, Service.AGREED, groups, payload))
     while len(queue):
         size = queue.next_bytes()
-        assert size == len(encode_bundle(queue.take(1, 1)[0]))
+        assert size == len(encode_bundle(queue.take(2, 1, 1)[0]))
     assert queue.next_bytes() == 0
 
 
 def test_the_service_of_the_next_bundle_is_known_beforehand() -> None:
     queue = make_queue(b"x")
     assert queue.next_service() is Service.AGREED
-    queue.take(1, 1)
+    queue.take(2, 1, 1)
     assert queue.next_service() is None
 
 
@@ -166,7 +166,7 @@ def test_taking_a_message_makes_room() -> None:
 def test_room_is_made_only_when_the_whole_message_is_stamped() -> None:
     queue = make_queue(bytes(2 * BUNDLE_BYTES))
     waiting = queue.bytes_waiting
-    queue.take(1, 1)
+    queue.take(2, 1, 1)
     assert queue.bytes_waiting == waiting
 
 
@@ -192,23 +192,31 @@ def test_messages_without_bytes_fill_the_queue_too() -> None:
 
 def test_a_message_begun_in_one_view_starts_again_in_the_next() -> None:
     queue = make_queue(b"abcdefghi")
-    queue.take(1, 1)
-    queue.take(2, 2)
-    queue.start_view()
+    queue.take(2, 1, 1)
+    queue.take(2, 2, 2)
+    queue.begin_again()
     assert [(one.fragment, one.payload) for one in take_all(queue)] == [(0, b"abcd"), (1, b"efgh"), (2, b"i")]
 
 
-def test_places_count_anew_in_each_view() -> None:
+def test_places_count_anew_when_the_engine_says_so() -> None:
     queue = make_queue(b"a", b"b")
-    queue.take(1, 1)
-    queue.start_view()
+    queue.take(2, 1, 1)
+    queue.count_anew()
     assert [one.fifo_number for one in take_all(queue)] == [1]
+
+
+def test_places_go_on_where_an_engine_counts_for_a_whole_life() -> None:
+    queue = make_queue(b"a", b"bcdef")
+    queue.take(7, 1, 1)
+    queue.take(7, 2, 2)
+    assert queue.begin_again()
+    assert [(one.fragment, one.fifo_number) for one in take_all(queue)] == [(0, 3), (1, 4)]
 
 
 def test_what_waits_stays_in_order_across_views() -> None:
     queue = make_queue(b"abcde", b"f")
-    queue.take(1, 1)
-    queue.start_view()
+    queue.take(2, 1, 1)
+    queue.begin_again()
     assert [one.payload for one in take_all(queue)] == [b"abcd", b"e", b"f"]
 
 

@@ -29,6 +29,7 @@ class Flow:
         self.members = members
         self.others = tuple(life.rank for life in members if life != kit.me)
         self.queue = queue
+        self._site = kit.site
         sites = tuple(sorted({kit.site_of(life) for life in members}))
         self.order = Order(view, sites, kit.me, kit.count)
         self.unreliable = UnreliableStreams(kit.me)
@@ -55,11 +56,11 @@ class Flow:
 
     def stamp(self, number: int, stamp: int, packer: Packer) -> list[Effect]:
         """Give the next waiting bundle its place in the order."""
-        bundle, whole = self.queue.take(number, stamp)
+        bundle, whole = self.queue.take(self._site, number, stamp)
         self.kit.clock.see(stamp)
         if bundle.kind is Kind.DISCONNECT:
             self.unreliable.ended(bundle.session)
-        packer.add(bundle.site, number, tuple(bundle_parts(bundle)))
+        packer.add(self._site, number, tuple(bundle_parts(bundle)))
         stamped: list[Effect] = [] if whole is None else [Stamped(self.view, bundle, (whole,))]
         early = self.order.add(bundle)
         if isinstance(early, Dropped):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from covey.config import digest
-from covey.ids import Instant
+from covey.ids import Instant, Life
 from covey.protocol.effects import Send
 from covey.protocol.kit import Kit
 
@@ -18,6 +18,14 @@ from .frames import Frame
 class EvsKit(Kit):
     codec: Codec
     clock: StampClock
+
+    @property
+    def site(self) -> int:
+        """The source of what this daemon sends: numbers and stamps count in a site."""
+        return self.cluster.daemons[self.me.rank].site
+
+    def site_of(self, life: Life) -> int:
+        return self.cluster.daemons[life.rank].site
 
     def send(self, to: tuple[int, ...], frame: Frame) -> Send:
         return Send(to, self.codec.encode(frame))

@@ -61,8 +61,9 @@ class Operation:
         self._far_ahead: set[int] = set()
         smallest = part_bytes(kit.settings.bundle_bytes, GROUPS_BYTES_MAX)
         self._fragments_max = 1 + (kit.settings.message_bytes_max + FRAME_SLACK) // smallest
-        if queue.start_view():
+        if queue.begin_again():
             kit.count.add(Counter.MESSAGE_BEGUN_AGAIN)
+        queue.count_anew()
 
     def _make_stamper(self, high: int, patience: Growth) -> Stamper:
         """By the token where the site has several daemons, otherwise alone."""

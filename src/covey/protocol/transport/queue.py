@@ -8,8 +8,9 @@ Whoever finds no room waits in one line for it, and nobody passes: a large messa
 until it fits. A session that has its share waiting already waits for its own messages to be stamped, not in that line.
 
 A message stays in the queue until its last fragment is stamped, and is finished before another begins. If the view ends
-before, it starts again from its first fragment in the next view; the others drop the incomplete one
-(docs/protocol/ordering.md, "What is ordered").
+before, an engine lets it start again from its first fragment in the next view (`begin_again`); the others drop the
+incomplete one (docs/protocol/ordering.md, "What is ordered"). Each bundle has its place among those of its session; an
+engine that counts places in each view says when one begins (`count_anew`).
 
 Invariants: Q1 the bytes waiting never exceed the bound, but for one message and for what the daemon itself must say;
 Q2 who waits for room is in the line or over its share, not both.
@@ -79,9 +80,8 @@ def cost(payload_bytes: int, names_bytes: int) -> int:
 
 
 class SubmitQueue:
-    def __init__(self, me: Life, site: int, bytes_max: int, bundle_bytes: int, share_bytes: int = 1 << 62) -> None:
+    def __init__(self, me: Life, bytes_max: int, bundle_bytes: int, share_bytes: int = 1 << 62) -> None:
         self._me = me
-        self._site = site
         self._bytes_max = bytes_max
         self._share_bytes = share_bytes
         """What of one session may wait."""
@@ -185,8 +185,11 @@ class SubmitQueue:
         waiting = self._peek()
         return None if waiting is None else waiting.service
 
-    def take(self, number: int, stamp: int) -> tuple[Bundle, Payload | None]:
-        """The next bundle, stamped; with the whole payload when it completes its message."""
+    def take(self, source: int, number: int, stamp: int) -> tuple[Bundle, Payload | None]:
+        """The next bundle, stamped; with the whole payload when it completes its message.
+
+        `source` is whose numbers these are, as the engine counts: a site, a daemon.
+        """
         waiting = self._peek()
         assert waiting is not None
         size = waiting.part_bytes
@@ -194,7 +197,7 @@ class SubmitQueue:
         part = waiting.payload[waiting.taken * size : (waiting.taken + 1) * size]
         place = self._places[waiting.session] = self._places.get(waiting.session, 0) + 1
         bundle = Bundle(
-            self._site, number, stamp, self._me, waiting.session, waiting.session_seq, waiting.count, place,
+            source, number, stamp, self._me, waiting.session, waiting.session_seq, waiting.count, place,
             waiting.service, waiting.taken, fragments, waiting.groups, part, waiting.kind, waiting.flags,
         )  # fmt: skip
         waiting.taken += 1
@@ -205,9 +208,12 @@ class SubmitQueue:
             self._places.pop(waiting.session, None)  # It was the session's last word.
         return bundle, waiting.payload
 
-    def start_view(self) -> bool:
-        """Places count anew; a message of which only some fragments were stamped starts again: whether there is one."""
+    def count_anew(self) -> None:
+        """From here on the places of every session are counted from 1 again."""
         self._places.clear()
+
+    def begin_again(self) -> bool:
+        """A message of which only some fragments were stamped starts from its first one: whether there is one."""
         again = self._next is not None and self._next.taken > 0
         if self._next is not None:
             self._next.taken = 0
