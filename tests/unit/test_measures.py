@@ -5,8 +5,10 @@ from __future__ import annotations
 from covey.config import one_site
 from covey.drivers.live.endpoint import Traffic
 from covey.drivers.live.measures import RECENT_US, RECENT_VIEWS_MAX, Measures, Rate, Turns
+from covey.drivers.live.told import RingStatus
 from covey.ids import Ballot, Life
 from covey.protocol.effects import Installed, Signal
+from covey.protocol.evs.link_status import EvsLinkStatus
 from covey.protocol.evs.states import Reason
 
 SECOND = 1_000_000
@@ -55,6 +57,10 @@ def test_all_traffic_is_told_with_its_rate() -> None:
     assert told["bytes_sent_per_s"] == 200
     assert told["datagrams_received_per_s"] == 3
     assert told["bytes_received_per_s"] == 300
+
+
+def test_what_tools_read_of_a_ring_is_what_its_engine_tells() -> None:
+    assert RingStatus.__annotations__.keys() - {"rotations_per_s"} <= EvsLinkStatus.__annotations__.keys()
 
 
 def test_rotations_are_counted_anew_in_each_view() -> None:

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from covey.drivers.live.told import LiveStatus
-from covey.protocol.status import LinkStatus, OutsiderStatus
+from covey.drivers.live.told import LiveStatus, RingStatus, ring_of
+from covey.protocol.status import OutsiderStatus
 
 from .lines import printable
 from .status_text import duration_text, remark, size_text
@@ -42,8 +42,8 @@ def print_statuses(answers: Mapping[str, LiveStatus | None], silent: Sequence[st
 
 
 def _state(answer: LiveStatus) -> tuple[str, ...]:
-    link = answer["link"]
-    token = "-" if link["kind"] == "mesh" else f"{link['token']}{' here' if link['token_is_here'] else ''}"
+    ring = ring_of(answer["link"])
+    token = "-" if ring is None else f"{ring['token']}{' here' if ring['token_is_here'] else ''}"
     waiting, up = f"{answer['waiting_bytes']:,} B", f"{answer['uptime_s']:g} s"
     view = answer["view"].rpartition(".")[0]
     return (answer["state"], view, " ".join(answer["members"]), token, waiting, up, str(answer["views"]))
@@ -55,7 +55,7 @@ def _rates(running: dict[str, LiveStatus]) -> Table:
     for name, answer in running.items():
         counts = [answer["delivered_per_s"], answer["datagrams_sent_per_s"], answer["datagrams_received_per_s"]]
         sizes = [size_text(answer["bytes_sent_per_s"]), size_text(answer["bytes_received_per_s"])]
-        table.add_row(name, *(f"{count:,.0f}" for count in counts), *sizes, *_ring(answer["link"]))
+        table.add_row(name, *(f"{count:,.0f}" for count in counts), *sizes, *_ring(ring_of(answer["link"])))
     return table
 
 
@@ -73,11 +73,11 @@ def _sessions(running: dict[str, LiveStatus]) -> Table:
     return table
 
 
-def _ring(link: LinkStatus) -> tuple[str, str]:
+def _ring(ring: RingStatus | None) -> tuple[str, str]:
     """How often the token goes around, and how many packets are kept of those that may be under way."""
-    if link["kind"] == "mesh":
+    if ring is None:
         return "-", "-"
-    return f"{link['rotations_per_s']:,.0f}", f"{link['packets_kept']} of {link['packets_unstable_max']}"
+    return f"{ring['rotations_per_s']:,.0f}", f"{ring['packets_kept']} of {ring['packets_unstable_max']}"
 
 
 def _remarks(name: str, answer: LiveStatus) -> list[str]:

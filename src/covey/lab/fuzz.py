@@ -20,6 +20,7 @@ from random import Random
 from typing import Final
 
 from covey.config import Cluster
+from covey.drivers.live.told import ring_of
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
 from covey.protocol.evs.codec import Codec
@@ -64,8 +65,9 @@ def facts_of(cluster: Cluster, digest: int, status: DaemonStatus, clock_us: int)
     lives = tuple(Life(cluster.rank_of(name), boots[name]) for name in status["members"])
     target = Life(cluster.rank_of(status["name"]), status["boot"])
     view = Ballot(*map(int, status["view"].split(".")))
-    link = status["link"]
-    return Facts(cluster, digest, lives, view, target, link.get("token", 0), link.get("packets_received", 0), clock_us)
+    ring = ring_of(status["link"])
+    token, packets = (ring["token"], ring["packets_received"]) if ring is not None else (0, 0)
+    return Facts(cluster, digest, lives, view, target, token, packets, clock_us)
 
 
 class Fuzzer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import TypedDict
 
 
 class PeerStatus(TypedDict):
@@ -18,21 +18,9 @@ class PeerStatus(TypedDict):
 
 
 class LinkStatus(TypedDict):
-    """Where the token is, as far as this daemon knows, and how full its windows are."""
+    """How the links of a daemon are: its engine says of which kind, and adds keys of its own."""
 
-    kind: Literal["ring", "mesh"]
-    token: NotRequired[int]
-    """Of a ring, like the next ones: how often it was passed."""
-    token_is_here: NotRequired[bool]
-    packets_received: NotRequired[int]
-    packets_kept: NotRequired[int]
-    packets_unstable_max: NotRequired[int]
-    undelivered: int
-    unstable: bool
-    line: int
-    safe_line: int
-    rotations_per_s: NotRequired[float]
-    """Added by a live daemon."""
+    kind: str
 
 
 class SessionStatus(TypedDict):

@@ -17,7 +17,7 @@ from covey.protocol.status import LinkStatus
 from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.values import Bundle, Payload
 
-LINK: LinkStatus = {"kind": "mesh", "undelivered": 0, "unstable": False, "line": 0, "safe_line": 0}
+LINK: LinkStatus = {"kind": "none"}
 
 
 class Why(Enum):

@@ -209,7 +209,7 @@ def test_a_lost_token_ends_the_view() -> None:
 def test_data_is_taken_before_the_token_that_came_with_it() -> None:
     network = quiet(one_site(2))
     network.loses = lambda source, to, header: source == 0
-    (holder,) = [rank for rank in range(2) if network.daemons[rank].snapshot(0)["link"]["token_is_here"]]
+    (holder,) = [rank for rank in range(2) if network.daemons[rank].engine.operation.snapshot()["token_is_here"]]
     effects = network.submit(holder, 1, b"x", Service.AGREED)
     sends = [effect.data for effect in effects if isinstance(effect, Send)]
     other = 1 - holder

@@ -39,7 +39,7 @@ from .log import to_text
 from .measures import Measures
 from .sending import Sending
 from .status import Answer, InPortions, Question, StatusSocket, own_directory, socket_path
-from .told import LiveStatus
+from .told import LiveStatus, ring_of
 
 UNSEALED = "whoever can reach these hosts can read and forge them; see allow_unsealed in docs/configuration.md"
 STDIN, STDOUT = 0, 1
@@ -245,9 +245,9 @@ class DaemonProcess:
         endpoint, cluster = self._daemon.endpoint, self._cluster
         core, measured = self._daemon.core.snapshot(now_us), self._measures.snapshot(endpoint.traffic, now_us)
         snapshot = cast("LiveStatus", {**core, **measured, **self._daemon.turns.snapshot(now_us)})
-        link, members = snapshot["link"], len(snapshot["members"])
-        if "token" in link:
-            link["rotations_per_s"] = self._measures.rotations_per_s(snapshot["view"], link["token"], members, now_us)
+        ring, members = ring_of(snapshot["link"]), len(snapshot["members"])
+        if ring is not None:
+            ring["rotations_per_s"] = self._measures.rotations_per_s(snapshot["view"], ring["token"], members, now_us)
         snapshot["count"] |= endpoint.count.in_words()
         if self._status is not None:
             snapshot["count"] |= self._status.count.in_words()

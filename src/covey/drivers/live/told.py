@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import TypedDict, cast
 
-from covey.protocol.status import DaemonStatus
+from covey.protocol.status import DaemonStatus, LinkStatus
 
 
 class ViewStatus(TypedDict):
@@ -22,6 +22,27 @@ class ViewStatus(TypedDict):
 class TurnsStatus(TypedDict):
     longest_step_ms: float
     longest_step_recent_ms: float
+
+
+class RingStatus(LinkStatus):
+    """The links of a daemon in a ring: of what its engine tells, the keys that tools read."""
+
+    token: int
+    token_is_here: bool
+    packets_received: int
+    packets_kept: int
+    packets_unstable_max: int
+    rotations_per_s: float
+    """Added by a live daemon."""
+
+
+def ring_of(link: LinkStatus) -> RingStatus | None:
+    """None if these are links of another kind.
+
+    >>> ring_of({"kind": "mesh"}) is None
+    True
+    """
+    return cast("RingStatus", link) if link["kind"] == "ring" else None
 
 
 class Misunderstood(TypedDict):

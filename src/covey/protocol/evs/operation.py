@@ -20,7 +20,6 @@ from covey.protocol.evs.links.ring import Ring
 from covey.protocol.evs.stamping.alone import AloneStamper
 from covey.protocol.evs.stamping.stamper import SiteFrame, Stamper
 from covey.protocol.evs.stamping.token import TokenStamper
-from covey.protocol.status import LinkStatus
 from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.values import Announcement, Bundle, Service
 
@@ -30,6 +29,7 @@ from .flow import Flow
 from .frames import Announce, Data, Unreliable
 from .growth import Growth
 from .kit import EvsKit
+from .link_status import EvsLinkStatus
 from .packing import Reassembly
 
 
@@ -218,7 +218,7 @@ class Operation:
         self.kit.count.add(Counter.STAMP_FAR_AHEAD)
         return [Notice(f"the clock of {self.kit.name(rank)} is far ahead of ours: set it right, it delays everyone")]
 
-    def snapshot(self) -> LinkStatus:
+    def snapshot(self) -> EvsLinkStatus:
         """Where the token is as far as we know, and how full the windows are."""
         order = self.order
         common = {
@@ -227,7 +227,7 @@ class Operation:
             "line": order.line(),
             "safe_line": order.safe_line(),
         }
-        return cast("LinkStatus", self.stamper.snapshot() | common)
+        return cast("EvsLinkStatus", self.stamper.snapshot() | common)
 
     def check(self, full: bool) -> None:
         self.stamper.check()

@@ -1,0 +1,22 @@
+"""What this engine tells of its links: where the token is, as far as it knows, and how full its windows are."""
+
+from __future__ import annotations
+
+from typing import NotRequired
+
+from covey.protocol.status import LinkStatus
+
+
+class EvsLinkStatus(LinkStatus):
+    """Its kind is `ring`, or for the only daemon of a site `mesh`."""
+
+    token: NotRequired[int]
+    """Of a ring, like the next ones: how often it was passed."""
+    token_is_here: NotRequired[bool]
+    packets_received: NotRequired[int]
+    packets_kept: NotRequired[int]
+    packets_unstable_max: NotRequired[int]
+    undelivered: int
+    unstable: bool
+    line: int
+    safe_line: int
