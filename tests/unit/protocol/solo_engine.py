@@ -1,15 +1,18 @@
-"""An ordering engine of a page: it orders within one daemon, at once. It shows that the boundary is complete."""
+"""An ordering engine of a page that uses all of the boundary: it orders within one daemon, and listens to others.
+
+A frame is a word, after a mark and the rank of who says it. `sleep` stops the view for a second; words that begin with
+`late` wait for the others of their step; `mumble` is dropped. Its source is the daemon; numbers count for a whole life.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
 from covey.protocol.boundary import EngineReport, Header
-from covey.protocol.counters import Dropped
-from covey.protocol.effects import Deliver, Effect, Installed, Stamped
+from covey.protocol.counters import Counter, Dropped
+from covey.protocol.effects import Deliver, Effect, Entered, Installed, Notice, Send, Signal, Stamped
 from covey.protocol.groups.declared import Declared
 from covey.protocol.inputs import Submit
 from covey.protocol.kit import Kit
@@ -17,49 +20,77 @@ from covey.protocol.status import LinkStatus
 from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.values import Bundle, Payload
 
-LINK: LinkStatus = {"kind": "none"}
+MARK = b"solo"
+SLEEP_US = 1_000_000
+
+
+class Phase(Enum):
+    AWAKE = "awake"
+    ASLEEP = "asleep"
 
 
 class Why(Enum):
-    ALONE = "it is alone"
+    START = "it begins"
+    TOLD = "it was told to sleep"
+    RESTED = "it has slept enough"
+
+
+class SoloDeadline(Enum):
+    WAKE = "sleep no longer"
+
+
+class SoloLink(LinkStatus):
+    heard: int
+    joined: int
 
 
 class SoloEngine:
     def __init__(self, kit: Kit, queue: SubmitQueue, declared: Declared) -> None:
         self._kit = kit
         self._queue = queue
+        self._declared = declared
+        self._phase, self._why = Phase.AWAKE, Why.START
         self._view = Ballot(1, kit.me.rank, kit.me.boot)
-        self._number = 0
+        self._number = self._heard = 0
         self._pieces: list[Payload] = []
         self._behind = False
+        self.checks: set[bool] = set()
 
     @property
     def is_working(self) -> bool:
-        return True
+        return self._phase is Phase.AWAKE
 
     @property
     def is_changing(self) -> bool:
-        return False
+        return self._phase is Phase.ASLEEP
 
     @property
     def is_settled(self) -> bool:
         return not len(self._queue)
 
     def start(self, now_us: int) -> list[Effect]:
-        me = (self._kit.me,)
-        return [Installed(None, self._view, me, me, "start", Why.ALONE, "")]
+        return [self._entered(Phase.AWAKE, Why.START), self._installed(None, "start")]
+
+    def report(self, now_us: int) -> EngineReport:
+        link: SoloLink = {"kind": "solo", "heard": self._heard, "joined": len(self._declared)}
+        me, phase, why = (self._kit.me,), self._phase.value, self._why.value
+        return EngineReport(phase, why, self._view, me, self.is_working, link, [], ["the world"], len(self._queue))
+
+    def check(self, full: bool) -> None:
+        self.checks.add(full)
+        self._queue.check()
+
+    # --- what is sent
 
     def submitted(self, now_us: int) -> list[Effect]:
         effects: list[Effect] = []
-        while len(self._queue) and not self._behind:
+        while len(self._queue) and self.is_working and not self._behind:
             self._number += 1
             bundle, whole = self._queue.take(self._kit.me.rank, self._number, self._number)
             self._pieces.append(bundle.payload)
             if whole is not None:
-                effects.append(Stamped(self._view, bundle, (whole,)))
-            if bundle.is_last_fragment:
                 pieces, self._pieces = tuple(self._pieces), []
-                effects.append(Deliver(self._view, bundle, pieces))
+                effects += [Stamped(self._view, bundle, (whole,)), Deliver(self._view, bundle, pieces)]
         return effects
 
     def send_unreliable(self, submit: Submit) -> list[Effect]:
@@ -75,28 +106,45 @@ class SoloEngine:
     def progress(self, now_us: int) -> list[Effect]:
         return self.submitted(now_us)
 
-    # --- there is nobody else
+    def last_words(self) -> list[Effect]:
+        return [Send((0,), said(self._kit.me.rank, "goodbye"))]
+
+    # --- what is heard
 
     def decode(self, data: bytes) -> Header:
-        raise FrameError("not a covey datagram")
+        if not data.startswith(MARK) or len(data) == len(MARK):
+            raise FrameError("not a word")
+        return Header(Life(data[len(MARK)], 1), data[len(MARK) + 1 :].decode())
 
-    def comes_last(self, frame: Any) -> bool:
-        return False
+    def comes_last(self, frame: str) -> bool:
+        return frame.startswith("late")
 
-    def on_frame(self, sender: Life, frame: Any, data: bytes, now_us: int) -> list[Effect | Dropped]:
-        return []
-
-    def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
-        return []
+    def on_frame(self, sender: Life, frame: str, data: bytes, now_us: int) -> list[Effect | Dropped]:
+        self._heard += 1
+        if frame == "mumble":
+            return [Notice("what?"), Dropped(Counter.FRAME_MISDIRECTED)]
+        if frame != "sleep":
+            return [Notice(f"{self._kit.name(sender.rank)} says {frame}")]
+        self._kit.deadlines.set(SoloDeadline.WAKE, now_us + SLEEP_US)
+        return [self._entered(Phase.ASLEEP, Why.TOLD)]
 
     def on_peer_refused(self, rank: int, now_us: int) -> list[Effect]:
-        return []
+        return [Notice(f"{self._kit.name(rank)} is gone")]
 
-    def last_words(self) -> list[Effect]:
-        return []
+    def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
+        assert deadline is SoloDeadline.WAKE
+        old, self._view = self._view, self._view._replace(counter=self._view.counter + 1)
+        return [self._entered(Phase.AWAKE, Why.RESTED), Signal(old), self._installed(old, "rest")]
 
-    def report(self, now_us: int) -> EngineReport:
-        return EngineReport("op", Why.ALONE.value, self._view, (self._kit.me,), True, LINK, [], [], 0)
+    def _entered(self, phase: Phase, why: Why) -> Entered:
+        self._phase, self._why = phase, why
+        return Entered(phase, why, "")
 
-    def check(self, full: bool) -> None:
-        self._queue.check()
+    def _installed(self, previous: Ballot | None, cause: str) -> Installed:
+        me = (self._kit.me,)
+        return Installed(previous, self._view, me, me, cause, self._why, "")
+
+
+def said(rank: int, word: str) -> bytes:
+    """A datagram."""
+    return MARK + bytes([rank]) + word.encode()
