@@ -12,21 +12,30 @@ from covey.protocol.dialects.dialect import Dialect
 from covey.protocol.dialects.known import DIALECTS
 from covey.protocol.effects import Effect
 from covey.protocol.inputs import Input
+from covey.protocol.portions import PORTIONS, Portions
 from tests.unit.protocol.network import START_US, TinyNetwork, instant
 from tests.unit.protocol.peers import Peer
 from tests.unit.protocol.solo_engine import SoloEngine
 
 
 class SoloHouse:
-    def __init__(self, dialects: Mapping[str, Dialect] = DIALECTS) -> None:
+    """The daemon of the highest rank in its cluster."""
+
+    def __init__(
+        self, dialects: Mapping[str, Dialect] = DIALECTS, daemons: int = 1, portions: Portions = PORTIONS
+    ) -> None:
         self.now = START_US
-        daemon = Daemon(one_site(1), Life(0, 1), Settings(), instant(self.now), SoloEngine, dialects=dialects)
-        self.daemons = {0: daemon}
-        self.effects: dict[int, list[Effect]] = {0: daemon.start(instant(self.now))}
+        self.rank = daemons - 1
+        self.cluster, self.life = one_site(daemons), Life(self.rank, 1)
+        self.daemon = Daemon(
+            self.cluster, self.life, Settings(), instant(self.now), SoloEngine, portions=portions, dialects=dialects
+        )
+        self.daemons = {self.rank: self.daemon}
+        self.effects: dict[int, list[Effect]] = {self.rank: self.daemon.start(instant(self.now))}
 
     def peer(self, connection: int, name: str) -> Peer:
         """A native one, let in under this name."""
-        peer = Peer(cast("TinyNetwork", self), connection=connection)
+        peer = Peer(cast("TinyNetwork", self), self.rank, connection)
         peer.hello(name)
         return peer
 
@@ -38,4 +47,4 @@ class SoloHouse:
 
     def run(self, microseconds: int) -> None:
         self.now += microseconds
-        self.give(0)
+        self.give(self.rank)

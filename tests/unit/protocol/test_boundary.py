@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import pytest
 
-from covey.config import Settings, one_site
-from covey.ids import Life
+from covey.config import Settings
 from covey.protocol.counters import Counter, Family
-from covey.protocol.daemon import Daemon
 from covey.protocol.effects import (
     Deliver,
     Effect,
@@ -29,44 +27,32 @@ from covey.protocol.values import Service
 from covey.protocol.wire.words import Arrived, Ended, FromDaemon, GroupLeft, JoinGroup, LeaveGroup
 from covey.trace.daemon import DaemonRecorder
 from covey.trace.record import Row
-from tests.unit.protocol.network import START_US, TinyNetwork, instant
-from tests.unit.protocol.peers import Peer, Seen, kinds
-from tests.unit.protocol.solo_engine import SLEEP_US, Phase, SoloDeadline, SoloEngine, Why, said
+from tests.unit.protocol.peers import Seen, kinds
+from tests.unit.protocol.solo_engine import SLEEP_US, Phase, SoloDeadline, Why, said
+from tests.unit.protocol.solo_house import SoloHouse
 
 T = TypeVar("T", bound=Effect)
 
 ME, OTHER = 1, 0
 
 
-class House:
-    """One daemon of two, as far as a peer looks at a network. Its rank is not its site."""
+class House(SoloHouse):
+    """One daemon of two. Its rank is not its site."""
 
     def __init__(self, portions: Portions = PORTIONS) -> None:
-        self.now = START_US
-        cluster, life = one_site(2), Life(ME, 1)
-        self.daemon = Daemon(cluster, life, Settings(), instant(self.now), SoloEngine, portions=portions)
-        self.daemons = {ME: self.daemon}
+        super().__init__(daemons=2, portions=portions)
         self.rows: list[Row] = []
-        self._recorder = DaemonRecorder("house", cluster, life, self.rows.append)
-        self.effects: dict[int, list[Effect]] = {ME: self.daemon.start(instant(self.now))}
-        self.al, self.bo = (Peer(cast("TinyNetwork", self), ME, connection) for connection in (1, 2))
-        self.al.hello("al")
-        self.bo.hello("bo")
+        self._recorder = DaemonRecorder("house", self.cluster, self.life, self.rows.append)
+        self.al, self.bo = self.peer(1, "al"), self.peer(2, "bo")
 
     def give(self, rank: int, *inputs: Input) -> list[Effect]:
-        effects = self.daemons[rank].step(instant(self.now), list(inputs))
-        self.daemons[rank].check(full=True)
-        self.effects[rank] += effects
+        effects = super().give(rank, *inputs)
         self._recorder.effects(effects, self.now * 1_000)
         return effects
 
     def hear(self, *words: str) -> list[Effect]:
         """In one step."""
         return self.give(ME, *(Datagram(said(OTHER, word)) for word in words))
-
-    def run(self, microseconds: int) -> None:
-        self.now += microseconds
-        self.give(ME)
 
     def told(self, kind: type[T]) -> list[T]:
         return [effect for effect in self.effects[ME] if isinstance(effect, kind)]
