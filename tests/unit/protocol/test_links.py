@@ -32,7 +32,7 @@ def two_rings() -> Cluster:
 
 def operation(me: Life, cluster: Cluster, members: tuple[Life, ...] = LIVES) -> Operation:
     own = kit(me, cluster)
-    queue = SubmitQueue(me, own.site, 1 << 20, 60_000, 1 << 20)
+    queue = SubmitQueue(me, 1 << 20, 60_000, 1 << 20)
     return Operation(own, VIEW, members, queue, 0, Growth(4, SECOND_US))
 
 
