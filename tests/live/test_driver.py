@@ -40,10 +40,9 @@ class House:
         self.core = self.daemon.core
         self._step = self.core.step
         self._receive = self.daemon.endpoint.receive
-        self._send = self.daemon.endpoint.send
+        self._send, self.daemon.send = self.daemon.send, self.send
         monkeypatch.setattr(self.core, "step", self.step)
         monkeypatch.setattr(self.daemon.endpoint, "receive", self.receive)
-        monkeypatch.setattr(self.daemon.endpoint, "send", self.send)
         self.log.clear()
 
     def clock(self) -> Instant:
@@ -108,6 +107,23 @@ def test_a_turn_is_one_step_with_everything_that_arrived_and_refusals_after_data
     house.daemon._may_drain = True
     house.daemon._step()
     assert house.inputs == [[Datagram(b"noise"), PeerRefused(1), SUBMIT]]
+
+
+def test_whoever_keeps_up_is_called_at_its_time_and_the_step_that_follows_takes_what_it_gives(house: House) -> None:
+    once: list[int] = []
+
+    def give(now_us: int) -> int:
+        house.daemon.give(SUBMIT)
+        return now_us + 10_000_000
+
+    house.daemon.run()
+    house.daemon.keep_up(give)
+    house.daemon.keep_up(once.append)
+    for _ in range(2):
+        house.daemon._wait()
+        house.daemon._step()
+    assert [inputs.count(SUBMIT) for inputs in house.inputs] == [1, 0]
+    assert len(once) == 1
 
 
 def test_a_refusal_that_may_be_of_an_earlier_life_is_not_passed_on(

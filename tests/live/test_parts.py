@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from covey.drivers.live.control import LINE_BYTES_MAX, CommandLines
-from covey.drivers.live.load import DUE_MAX, Load
+from covey.lab.daemon import Cut
+from covey.lab.load import DUE_MAX, Load
+from covey.protocol.effects import Send
 from covey.protocol.values import Service
 
 SECOND_US = 1_000_000
@@ -33,6 +35,15 @@ def test_a_load_makes_up_for_little_after_a_pause_and_nothing_after_its_stop() -
     load.stop()
     assert load.next_us() is None
     assert load.due(120 * SECOND_US) == []
+
+
+def test_what_is_for_those_cut_off_does_not_leave() -> None:
+    sent: list[Send] = []
+    cut = Cut(sent.extend)
+    cut.send([Send((1, 2), b"x")])
+    cut.off = frozenset([1])
+    cut.send([Send((1, 2), b"y"), Send((1,), b"z")])
+    assert sent == [Send((1, 2), b"x"), Send((2,), b"y"), Send((), b"z")]
 
 
 def test_a_line_without_end_is_given_up() -> None:

@@ -164,7 +164,10 @@ class Started:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.options: list[DaemonOptions] = []
         monkeypatch.setattr(up, "_wait_for", lambda _: 0)
-        monkeypatch.setattr("subprocess.Popen", lambda command, **_: self.options.append(from_arguments(command[-1:])))
+        monkeypatch.setattr("subprocess.Popen", self._start)
+
+    def _start(self, command: list[str], **_: object) -> None:
+        self.options.append(from_arguments(command[-1:], DaemonOptions))
 
     @property
     def names(self) -> str:

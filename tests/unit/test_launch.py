@@ -5,16 +5,27 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from covey.drivers.live import daemon
 from covey.drivers.live.launch import DaemonOptions, command, from_arguments
+from covey.lab.daemon import MODULE, LabOptions
 
 
 def test_what_a_daemon_is_told_arrives() -> None:
-    options = DaemonOptions(config="covey.toml", name="a", trace="dir", load=1.5, seed=7, json=True, control=True)
+    options = DaemonOptions(config="covey.toml", name="a", trace="dir", seed=7, json=True, control=True)
     *_, told = command(options)
-    assert from_arguments([told]) == options
+    assert from_arguments([told], DaemonOptions) == options
+
+
+def test_a_daemon_of_the_lab_is_told_more() -> None:
+    options = LabOptions(config="covey.toml", name="a", load=1.5, bursts=True)
+    *_, boot, told = command(options, MODULE)
+    assert from_arguments([told], LabOptions) == options
+    assert f"from {MODULE} import main" in boot
+    with pytest.raises(msgspec.ValidationError, match="load"):
+        from_arguments([told], DaemonOptions)
 
 
 @pytest.mark.parametrize("arguments", [[], ["{}"], ["--help"], ['{"config":"x","name":"a","colour":1}'], ["{}", "{}"]])

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeVar
 from covey.config import Cluster, DaemonConfig, daemon_name, is_loopback
 from covey.config_file import Preset, render
 from covey.drivers.live.events import Ended, Ready, Status, View
-from covey.drivers.live.launch import DaemonOptions, command
+from covey.drivers.live.launch import command
 from covey.drivers.live.sockets import free_ports
 from covey.drivers.live.status import socket_path
 from covey.errors import CoveyError
@@ -28,6 +28,7 @@ from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
 from .child import Child, Children, Popen
+from .daemon import MODULE, LabOptions
 
 HOST: Final = "127.0.0.1"
 WITHIN_S: Final = 15.0
@@ -115,7 +116,7 @@ class LocalCluster(Children):
 
     def _start(self, name: str) -> Child:
         assert all(child.name != name for child in self.living()), f"{name} is running"
-        options = DaemonOptions(
+        options = LabOptions(
             config=str(self.file),
             name=name,
             trace=str(self.trace) if self._traced else None,
@@ -127,7 +128,7 @@ class LocalCluster(Children):
             control=True,
         )
         popen = self._hosts[self.cluster.rank_of(name)].popen
-        child = Child(name, command(options), self.directory / f"{name}.log", self._changed, popen)
+        child = Child(name, command(options, MODULE), self.directory / f"{name}.log", self._changed, popen)
         self._lives.append(child)
         return child
 

@@ -2,8 +2,6 @@
 
     status       say how you are
     calm P P …   faults are over; these processes are connected with one another: a row of the trace
-    quiet        stop the built-in load
-    cut N N …    send nothing to the daemons of these names any more, as if the network were in parts; none: to all
     end          the run ends here, with you alive: write the last row, and do nothing more
     stop         stop in good order
 

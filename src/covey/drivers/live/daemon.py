@@ -16,6 +16,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,12 +30,11 @@ from covey.protocol.inputs import Stop
 from covey.trace.daemon import process_name
 from covey.trace.segments import SegmentWriter
 
-from .control import CommandLines
+from .control import Command, CommandLines
 from .driver import LiveDaemon, clock, new_life
 from .events import Ended, Event, Gone, Noticed, Ready, StateEntered, Status, event_of, to_line
 from .freed_memory import FreedMemory, freed_memory
-from .launch import DaemonOptions, from_arguments
-from .load import Load
+from .launch import DaemonOptions, Options, from_arguments
 from .log import to_text
 from .measures import Measures
 from .sending import Sending
@@ -79,18 +79,21 @@ class DaemonProcess:
         self._sending = Sending()
         self._freed: FreedMemory | None = None
         self._looked_us = 0
-        seed = options.seed if options.seed is not None else life.boot
+        self.seed = options.seed if options.seed is not None else life.boot
         stem = self.process.replace(":", "-")
         self._writer = SegmentWriter(Path(options.trace), stem) if options.trace is not None else None
         sink = self._writer.append if self._writer is not None else None
-        self._daemon = LiveDaemon(configuration, life, seed, options.run, sink, self._observe)
-        self._daemon.keep_up(self._keep_up)
-        if options.load > 0:
-            bundle_bytes = configuration.settings.bundle_bytes
-            self._daemon.load = Load(options.load, seed, clock().mono_us, bundle_bytes, options.bursts)
+        self.daemon = LiveDaemon(configuration, life, self.seed, options.run, sink, self._observe)
+        self.daemon.keep_up(self._keep_up)
+        self.commands: dict[str, Command] = {
+            "status": lambda _: self._say_status(),
+            "calm": lambda words: self.daemon.record("calm", time.time_ns(), tuple(sorted(words))),
+            "end": lambda _: self._end(),
+            "stop": lambda _: self.daemon.give(Stop()),
+        }
+        """What standard input may ask for. Who wraps this process may add to them."""
         if options.control:
             self._take_commands()
-
         self._open_sockets(options.name)
 
     def _open_sockets(self, name: str) -> None:
@@ -100,12 +103,12 @@ class DaemonProcess:
         where = str(path)
         try:
             self._status = StatusSocket(path, self._answer)
-            self._daemon.watch(self._status.fileno(), self._status.answer)
-            self._daemon.clients.listen_unix(path.with_name(f"{path.name}.client"))
+            self.daemon.watch(self._status.fileno(), self._status.answer)
+            self.daemon.clients.listen_unix(path.with_name(f"{path.name}.client"))
             if address is not None:
                 where = address
                 host, _, port = address.rpartition(":")
-                self._daemon.clients.listen_tcp(host, int(port))
+                self.daemon.clients.listen_tcp(host, int(port))
         except OSError as error:
             self._close()
             raise ConfigError(
@@ -116,15 +119,15 @@ class DaemonProcess:
     def _close(self) -> None:
         if self._status is not None:
             self._status.close()
-        self._daemon.close()
+        self.daemon.close()
         if self._writer is not None:
             self._writer.close()
 
     def run(self) -> None:
         self._catch_signals()
         if self._configuration.unsealed_hosts:
-            self._notice(f"datagrams to {' '.join(self._configuration.unsealed_hosts)} are not sealed: {UNSEALED}")
-        host, port = self._daemon.endpoint.address
+            self.notice(f"datagrams to {' '.join(self._configuration.unsealed_hosts)} are not sealed: {UNSEALED}")
+        host, port = self.daemon.endpoint.address
         self._say(Ready(time_ns=time.time_ns(), process=self.process, address=f"{host}:{port}"))
         keep_freed_memory()
         self._freed = freed_memory()
@@ -132,7 +135,7 @@ class DaemonProcess:
         gc.set_threshold(*GC_THRESHOLDS)
         gc.enable()  # It is off while a daemon starts (launch.py).
         try:
-            self._daemon.run()
+            self.daemon.run()
             if self._ended:
                 self._outwait_the_others()
         finally:
@@ -185,9 +188,9 @@ class DaemonProcess:
 
         def on_ready() -> None:
             os.read(reader, READ_BYTES)
-            self._daemon.give(Stop())
+            self.daemon.give(Stop())
 
-        self._daemon.watch(reader, on_ready)
+        self.daemon.watch(reader, on_ready)
 
     def _on_signal(self, *_: object) -> None:
         # The byte that wakes the loop is on its way. A second signal is the system's own: it ends us wherever we are.
@@ -200,51 +203,41 @@ class DaemonProcess:
         """What is done now and then; when next."""
         if now_us >= self._looked_us + UPKEEP_US:
             self._looked_us = now_us
-            endpoint = self._daemon.endpoint
+            endpoint = self.daemon.endpoint
             host, port = endpoint.lost_to
             for text in self._sending.look(endpoint.lost, endpoint.traffic.datagrams_sent, f"{host}:{port}", now_us):
-                self._notice(text)
+                self.notice(text)
         return now_us + UPKEEP_US if self._freed is None else self._freed.look(now_us)
 
     # --- commands
 
     def _take_commands(self) -> None:
-        commands = CommandLines(
-            {
-                "status": lambda _: self._say_status(),
-                "calm": lambda words: self._daemon.record("calm", time.time_ns(), tuple(sorted(words))),
-                "quiet": lambda _: self._stop_load(),
-                "cut": self._cut,
-                "end": lambda _: self._end(),
-                "stop": lambda _: self._daemon.give(Stop()),
-            },
-            unknown=lambda words: self._notice(f"unknown command: {' '.join(words)}"),
-        )
+        commands = CommandLines(self.commands, lambda words: self.notice(f"unknown command: {' '.join(words)}"))
 
         def on_ready() -> None:
             data = os.read(STDIN, READ_BYTES)
             if data:
                 commands.feed(data)
             else:
-                self._daemon.unwatch(STDIN)
-                self._daemon.give(Stop())
+                self.daemon.unwatch(STDIN)
+                self.daemon.give(Stop())
 
-        self._daemon.watch(STDIN, on_ready)
+        self.daemon.watch(STDIN, on_ready)
 
-    def _notice(self, text: str) -> None:
+    def notice(self, text: str) -> None:
         self._say(Noticed(time_ns=time.time_ns(), process=self.process, text=text))
 
     def _answer(self, question: Question) -> Answer | InPortions:
         if question.ask == "groups":
-            return self._daemon.core.groups_snapshot(question.group, GROUPS_TOLD_MAX, MEMBERS_TOLD_MAX)
+            return self.daemon.core.groups_snapshot(question.group, GROUPS_TOLD_MAX, MEMBERS_TOLD_MAX)
         return self._snapshot()
 
     def _snapshot(self) -> LiveStatus:
         """What the core knows, and what only the process knows."""
         now_us = clock().mono_us
-        endpoint, cluster = self._daemon.endpoint, self._cluster
-        core, measured = self._daemon.core.snapshot(now_us), self._measures.snapshot(endpoint.traffic, now_us)
-        snapshot = cast("LiveStatus", {**core, **measured, **self._daemon.turns.snapshot(now_us)})
+        endpoint, cluster = self.daemon.endpoint, self._cluster
+        core, measured = self.daemon.core.snapshot(now_us), self._measures.snapshot(endpoint.traffic, now_us)
+        snapshot = cast("LiveStatus", {**core, **measured, **self.daemon.turns.snapshot(now_us)})
         ring, members = ring_of(snapshot["link"]), len(snapshot["members"])
         if ring is not None:
             ring["rotations_per_s"] = self._measures.rotations_per_s(snapshot["view"], ring["token"], members, now_us)
@@ -265,27 +258,16 @@ class DaemonProcess:
             Status(
                 time_ns=time.time_ns(),
                 process=self.process,
-                settled=self._daemon.core.is_at_rest,
+                settled=self.daemon.core.is_at_rest,
                 changes=self._measures.changes,
                 delivered=self._measures.delivered,
                 snapshot=cast("dict[str, Any]", self._snapshot()),
             )
         )
 
-    def _stop_load(self) -> None:
-        if self._daemon.load is not None:
-            self._daemon.load.stop()
-
-    def _cut(self, names: list[str]) -> None:
-        known = {daemon.name: rank for rank, daemon in enumerate(self._cluster.daemons)}
-        if self._cluster.multicast or not known.keys() >= set(names):
-            self._notice("cut needs names of daemons, and a cluster without multicast: nothing is cut")
-            return
-        self._daemon.cut_off = frozenset(known[name] for name in names)
-
     def _end(self) -> None:
-        self._daemon.record("end", time.time_ns())
-        self._daemon.running = False
+        self.daemon.record("end", time.time_ns())
+        self.daemon.running = False
         self._ended = True
         self._say(Ended(time_ns=time.time_ns(), process=self.process))
 
@@ -295,19 +277,24 @@ class DaemonProcess:
             pass
 
 
-def main() -> int:
+def run_daemon(kind: type[Options], make_process: Callable[[Options], DaemonProcess]) -> int:
+    """From our one argument to the end of the process; its exit code."""
     try:
-        options = from_arguments(sys.argv[1:])
+        options = from_arguments(sys.argv[1:], kind)
     except msgspec.DecodeError as error:
         sys.stderr.write(f"a daemon cannot read its options ({error}): start it with `covey daemon NAME`\n")
         return 2
     try:
-        process = DaemonProcess(options)
+        process = make_process(options)
     except CoveyError as error:
         sys.stderr.write(f"covey daemon {options.name}: {error}\n")
         return 2
     process.run()
     return 0
+
+
+def main() -> int:
+    return run_daemon(DaemonOptions, DaemonProcess)
 
 
 if __name__ == "__main__":

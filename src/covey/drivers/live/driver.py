@@ -30,7 +30,6 @@ from covey.trace.daemon import DaemonRecorder, Sink
 
 from .clients import ClientStreams
 from .endpoint import Endpoint
-from .load import Load
 from .measures import Turns
 
 DATAGRAMS_PER_STEP_MAX: Final = 4_000
@@ -42,8 +41,8 @@ POLLED_MAX: Final = 1_023
 REFUSAL_FRESH_US: Final = 20_000
 """A refusal comes within a round trip of the datagram that met a closed port. Later, a new life may have that port."""
 
-Upkeep = Callable[[int], int]
-"""Called with the monotonic time in microseconds when its time has come; tells when it is to be called next."""
+Upkeep = Callable[[int], int | None]
+"""Called with the monotonic time in microseconds when its time has come; tells when to call it next, if ever."""
 
 Observe = Callable[[int, Effect], None]
 """Called with the wall clock in nanoseconds and each effect that is neither a datagram nor for a client's stream."""
@@ -68,13 +67,12 @@ class LiveDaemon:
         self.endpoint = Endpoint(cluster, me.rank, configuration.allow_unsealed)
         self.core = build_daemon(cluster, me, configuration.settings, clock(), seed, clients_budget())
         self.recorder = DaemonRecorder(run, cluster, me, sink) if sink is not None else None
-        self.load: Load | None = None
+        self.send: Callable[[list[Send]], None] = self.endpoint.send
+        """How datagrams leave. Who troubles a network puts something in between."""
         self.running = True
-        self.cut_off: frozenset[int] = frozenset()
-        """Ranks to which nothing is sent: a network in parts, for demonstrations and tests. Not with multicast."""
         self.turns = Turns()
-        self._upkeep: Upkeep | None = None
-        self._upkeep_us = 0
+        self._upkeeps: dict[Upkeep, int | None] = {}
+        """And when the time of each has come."""
         self._woke_us = 0
         self._observe = observe
         self._given: list[Input] = []
@@ -100,8 +98,8 @@ class LiveDaemon:
         self._epoll.unregister(descriptor)
 
     def keep_up(self, upkeep: Upkeep) -> None:
-        """Call this between turns, whenever it wants to be called."""
-        self._upkeep, self._upkeep_us = upkeep, clock().mono_us
+        """Call this too between turns, whenever it wants to be called. What it gives, the step that follows takes."""
+        self._upkeeps[upkeep] = clock().mono_us
 
     def give(self, one: Input) -> None:
         """An input that does not come from the network; the next step takes it."""
@@ -136,8 +134,9 @@ class LiveDaemon:
         self.turns.add(self._woke_us, now_us)
         events = self._epoll.poll(self._timeout_s(now_us), POLLED_MAX)
         self._woke_us = time.monotonic_ns() // 1_000
-        if self._upkeep is not None and self._woke_us >= self._upkeep_us:
-            self._upkeep_us = self._upkeep(self._woke_us)
+        for upkeep, due_us in self._upkeeps.items():
+            if due_us is not None and self._woke_us >= due_us:
+                self._upkeeps[upkeep] = upkeep(self._woke_us)
         for descriptor, mask in events:
             on_ready = self._watched.get(descriptor)
             if on_ready is not None:
@@ -157,8 +156,7 @@ class LiveDaemon:
         """Until the next deadline; epoll rounds it up to its milliseconds. Not at all if something is left to do."""
         if self._given or self.clients.is_behind():
             return 0
-        moments = [self.core.next_deadline_us(), self.load.next_us() if self.load else None]
-        moments += [self.clients.next_us(), self._upkeep_us if self._upkeep is not None else None]
+        moments = [self.core.next_deadline_us(), self.clients.next_us(), *self._upkeeps.values()]
         waits = [moment for moment in moments if moment is not None]
         return max(0, min(waits) - now_us) / 1_000_000 if waits else -1
 
@@ -175,8 +173,6 @@ class LiveDaemon:
             inputs += [PeerRefused(rank) for rank in refused]
         inputs += self._given
         self._given = []
-        if self.load is not None:
-            inputs += self.load.due(now.mono_us)
         self._perform(self.core.step(now, inputs), now)
 
     def _is_due(self, now: Instant) -> bool:
@@ -190,11 +186,9 @@ class LiveDaemon:
             self.recorder.effects(effects, time_ns)
         # All datagrams together: many of one size cost little more than one. And first: others wait for them.
         sends = [effect for effect in effects if isinstance(effect, Send)]
-        if self.cut_off:
-            sends = [_without(self.cut_off, one) for one in sends]
         if sends:
             self._sent_us = now.mono_us
-            self.endpoint.send(sends)
+            self.send(sends)
         self.clients.perform(effects)
         if self.clients.has_to_write():
             self.clients.write()
@@ -206,7 +200,3 @@ class LiveDaemon:
             self._observe(time_ns, effect)
             if isinstance(effect, Stopped):
                 self.running = False
-
-
-def _without(cut_off: frozenset[int], send: Send) -> Send:
-    return Send(tuple(rank for rank in send.to if rank not in cut_off), send.data)

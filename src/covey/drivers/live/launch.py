@@ -11,7 +11,7 @@ the search for installed packages (it gets our path as it is), the collection of
 from __future__ import annotations
 
 import sys
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -29,12 +29,8 @@ class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Write the event trace into this directory."""
     run: str = "live"
     """The name of this run in the trace."""
-    load: float = 0
-    """Submit this many messages a second."""
-    bursts: bool = False
-    """Many at once now and then, at the same rate on average."""
     seed: int | None = None
-    """Makes the load the same every time."""
+    """What this daemon draws is drawn from it; otherwise from its life."""
     json: bool = False
     """Say events as JSON objects, one a line."""
     views_only: bool = False
@@ -43,17 +39,21 @@ class DaemonOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Take commands from standard input; its end stops the daemon."""
 
 
-def command(options: DaemonOptions) -> list[str]:
+Options = TypeVar("Options", bound=DaemonOptions)
+
+
+def command(options: DaemonOptions, module: str = MODULE) -> list[str]:
+    """`module` has the `main` that reads these options."""
     frugal = "import gc, sys; gc.disable(); sys.modules['typing_extensions'] = None"
-    boot = f"{frugal}; sys.path[:] = {sys.path!r}; from {MODULE} import main; sys.exit(main())"
+    boot = f"{frugal}; sys.path[:] = {sys.path!r}; from {module} import main; sys.exit(main())"
     return [sys.executable, "-S", "-c", boot, msgspec.json.encode(options).decode()]
 
 
-def from_arguments(arguments: list[str]) -> DaemonOptions:
+def from_arguments(arguments: list[str], kind: type[Options]) -> Options:
     """
-    >>> from_arguments(['{"config": "covey.toml", "name": "a"}']).name
+    >>> from_arguments(['{"config": "covey.toml", "name": "a"}'], DaemonOptions).name
     'a'
     """
     if len(arguments) != 1:
         raise msgspec.ValidationError("one argument, a JSON object")
-    return msgspec.json.decode(arguments[0], type=DaemonOptions)
+    return msgspec.json.decode(arguments[0], type=kind)
