@@ -4,8 +4,8 @@ In:        submissions of clients, and of the daemon's own driver.
 Out:       the queue; what is unreliable, which the daemon hands to the engine; why one is refused.
 Not here:  who waits for room, and whose turn it is (transport/queue.py).
 
-Whether there is room is asked once. A session asks `admits` before it submits, and waits in line if there is none; the
-driver waits in no line, and is refused.
+Whether there is room is asked once. A session asks `admits` before it submits, and is put on the wait list if there is
+none; the driver is not, and is refused.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Desk:
     # --- ordered changes
 
     def change(self, session: ClientSession, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
-        """An ordered change, in the session's own line."""
+        """An ordered change, behind what the session has sent."""
         session.changes += 1
         self.admission.put(
             Submit(

@@ -75,7 +75,7 @@ def test_a_large_message_keeps_what_becomes_free_and_nobody_passes() -> None:
     assert queue.to_try() == [1]
 
 
-def test_a_place_in_the_line_is_kept_however_often_somebody_asks() -> None:
+def test_who_is_on_the_wait_list_stays_where_it_is_however_often_somebody_asks() -> None:
     queue = full(1, 2)
     for session in (3, 4, 3):
         assert not ask(queue, session, SMALL)
@@ -86,7 +86,7 @@ def test_a_place_in_the_line_is_kept_however_often_somebody_asks() -> None:
     assert queue.to_try() == [4]
 
 
-def test_who_is_over_its_share_does_not_hold_the_line() -> None:
+def test_who_is_over_its_share_does_not_hold_up_the_wait_list() -> None:
     queue = make_queue()
     assert ask(queue, 1, LARGE)
     assert not ask(queue, 1, LARGE)
@@ -144,7 +144,7 @@ def test_names_count() -> None:
 
 def test_waiting_in_both_places_breaks_a_rule() -> None:
     queue = make_queue()
-    queue._line[1] = SMALL
+    queue._wait_list[1] = SMALL
     queue._over_share.add(1)
     with pytest.raises(AssertionError, match="Q2"):
         queue.check()

@@ -175,13 +175,13 @@ def test_a_queue_where_small_ones_pass_would_keep_it_waiting(monkeypatch: pytest
 
     def admits(self: SubmitQueue, session: int, needed: int) -> bool:
         if self._fits(needed):
-            self._line.pop(session, None)
+            self._wait_list.pop(session, None)
             return True
-        self._line[session] = needed
+        self._wait_list[session] = needed
         return False
 
     def to_try(self: SubmitQueue) -> list[int]:
-        return [session for session, needed in self._line.items() if self._fits(needed)]
+        return [session for session, needed in self._wait_list.items() if self._fits(needed)]
 
     monkeypatch.setattr(SubmitQueue, "admits", admits)
     monkeypatch.setattr(SubmitQueue, "to_try", to_try)

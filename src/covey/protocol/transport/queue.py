@@ -1,11 +1,11 @@
 """What waits to be stamped at this daemon, bounded in bytes, cut into bundles as it is taken.
 
-Each session has its own line, first in first out. Sessions of equal priority take turns; a session of higher priority
+What waits of one session goes first in, first out. Sessions of equal priority take turns; a session of higher priority
 goes before all lower ones, except that a priority which was passed over `PASSED_OVER_MAX` times has a turn. So priority
 orders sessions against each other and never messages inside a session, and nobody waits for ever.
 
-Whoever finds no room waits in one line for it, and nobody passes: a large message at its head keeps what becomes free
-until it fits. A session that has its share waiting already waits for its own messages to be stamped, not in that line.
+Whoever finds no room is put on the wait list, and nobody passes: a large message at its head keeps what becomes free
+until it fits. A session that has its share waiting already waits for its own messages to be stamped, and is not on it.
 
 A message stays in the queue until its last fragment is stamped, and is finished before another begins. If the view ends
 before, an engine lets it start again from its first fragment in the next view (`begin_again`); the others drop the
@@ -13,7 +13,7 @@ incomplete one (docs/protocol/ordering.md, "What is ordered"). Each bundle has i
 engine that counts places in each view says when one begins (`count_anew`).
 
 Invariants: Q1 the bytes waiting never exceed the bound, but for one message and for what the daemon itself must say;
-Q2 who waits for room is in the line or over its share, not both.
+Q2 who waits for room is on the wait list or over its share, not both.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ class SubmitQueue:
         self._bytes_max = bytes_max
         self._share_bytes = share_bytes
         """What of one session may wait."""
-        self._line: dict[int, int] = {}
+        self._wait_list: dict[int, int] = {}
         """Sessions that wait for room, the first in front, and what each needs."""
         self._over_share: set[int] = set()
         self._relieved: dict[int, None] = {}
         self._bundle_bytes = bundle_bytes
-        self._lines: dict[int, deque[Waiting]] = {}
+        self._of_session: dict[int, deque[Waiting]] = {}
         self._turns: tuple[deque[int], ...] = tuple(deque() for _ in range(PRIORITIES))
         self._next: Waiting | None = None
         self._priority = 0  # Whose turn `_next` is.
@@ -106,36 +106,36 @@ class SubmitQueue:
     # --- admission
 
     def has_room(self, needed: int) -> bool:
-        """For somebody who waits in no line: not while others do."""
-        return not self._line and self._fits(needed)
+        """For somebody who is on no wait list: not while others are."""
+        return not self._wait_list and self._fits(needed)
 
     def admits(self, session: int, needed: int) -> bool:
         """Whether a message of this session may be put now; if not, the session waits until `to_try` names it."""
         mine = self._bytes_of.get(session, 0)
         if mine and mine + needed > self._share_bytes:
-            self._line.pop(session, None)
+            self._wait_list.pop(session, None)
             self._over_share.add(session)
             return False
-        if next(iter(self._line), session) == session and self._fits(needed):
-            self._line.pop(session, None)
+        if next(iter(self._wait_list), session) == session and self._fits(needed):
+            self._wait_list.pop(session, None)
             return True
-        self._line[session] = needed
+        self._wait_list[session] = needed
         return False
 
     @property
     def has_news(self) -> bool:
         """Somebody waits for room, or has found some."""
-        return bool(self._line or self._relieved)
+        return bool(self._wait_list or self._relieved)
 
     @property
     def is_to_try(self) -> bool:
         """Somebody who waits may find room now."""
-        return bool(self._relieved) or (bool(self._line) and self._fits(next(iter(self._line.values()))))
+        return bool(self._relieved) or (bool(self._wait_list) and self._fits(next(iter(self._wait_list.values()))))
 
     def to_try(self) -> list[int]:
-        """Sessions that may find room now: those whose own messages made some, and the first in line."""
+        """Sessions that may find room now: those whose own messages made some, and the first on the list."""
         found, self._relieved = self._relieved, {}
-        for session, needed in self._line.items():
+        for session, needed in self._wait_list.items():
             if not self._fits(needed):
                 break
             found[session] = None
@@ -144,13 +144,13 @@ class SubmitQueue:
 
     def give_up(self, session: int) -> None:
         """It waits no longer: it has ended, or waits for something else."""
-        self._line.pop(session, None)
+        self._wait_list.pop(session, None)
         self._over_share.discard(session)
         self._relieved.pop(session, None)
 
     def knows(self, session: int) -> bool:
         """Whether it waits for room, and will be named when there is some."""
-        return session in self._line or session in self._over_share or session in self._relieved
+        return session in self._wait_list or session in self._over_share or session in self._relieved
 
     def _fits(self, needed: int) -> bool:
         return self.bytes_waiting + needed <= self._bytes_max or not self._length
@@ -160,11 +160,11 @@ class SubmitQueue:
         return self._bytes_of.get(session, 0)
 
     def put(self, waiting: Waiting) -> None:
-        line = self._lines.get(waiting.session)
-        if line is None:
-            line = self._lines[waiting.session] = deque()
+        mine = self._of_session.get(waiting.session)
+        if mine is None:
+            mine = self._of_session[waiting.session] = deque()
             self._turns[waiting.priority].append(waiting.session)
-        line.append(waiting)
+        mine.append(waiting)
         waiting.part_bytes = part_bytes(self._bundle_bytes, waiting.names_bytes)
         if self._next is not None and self._next.taken == 0:
             self._next = None  # Whoever comes now may go first.
@@ -220,12 +220,12 @@ class SubmitQueue:
         return again
 
     def check(self) -> None:
-        waiting = [one for line in self._lines.values() for one in line]
+        waiting = [one for mine in self._of_session.values() for one in mine]
         assert self._length == len(waiting)
         assert self.bytes_waiting == sum(one.cost for one in waiting) == sum(self._bytes_of.values())
         asked = [one.cost for one in waiting if one.kind <= Kind.LEAVE]
         assert sum(asked) <= self._bytes_max or len(asked) <= 1, "Q1"
-        assert not self._over_share & self._line.keys(), "Q2"
+        assert not self._over_share & self._wait_list.keys(), "Q2"
         assert all(one.taken == 0 or one is self._next for one in waiting)
 
     # --- whose turn it is
@@ -233,7 +233,7 @@ class SubmitQueue:
     def _peek(self) -> Waiting | None:
         if self._next is None and self._length:
             self._priority = self._choose()
-            self._next = self._lines[self._turns[self._priority][0]][0]
+            self._next = self._of_session[self._turns[self._priority][0]][0]
         return self._next
 
     def _choose(self) -> int:
@@ -247,13 +247,13 @@ class SubmitQueue:
         for priority, turns in enumerate(self._turns):
             self._passed_over[priority] = self._passed_over[priority] + 1 if turns else 0
         self._passed_over[self._priority] = 0
-        turns, line = self._turns[self._priority], self._lines[waiting.session]
-        line.popleft()
+        turns, mine = self._turns[self._priority], self._of_session[waiting.session]
+        mine.popleft()
         turns.popleft()
-        if line:
+        if mine:
             turns.append(waiting.session)
         else:
-            del self._lines[waiting.session]
+            del self._of_session[waiting.session]
         self._count_out(waiting)
 
     def _count_out(self, waiting: Waiting) -> None:
