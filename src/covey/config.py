@@ -60,7 +60,7 @@ FRAME_ITEMS_MAX = 4_096
 
 
 class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One configured daemon. Its rank is its place in the cluster's list: lower ranks represent and propose."""
+    """One configured daemon. Its rank is its number in the cluster's list: lower ranks represent and propose."""
 
     name: str
     site: int

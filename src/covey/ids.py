@@ -13,7 +13,7 @@ Natural = Annotated[int, Meta(ge=0, lt=1 << 62)]
 """What a number of the protocol can be; anything else on the wire is malformed."""
 
 Rank = Annotated[int, Meta(ge=0, lt=1_024)]
-"""A daemon's place in the configuration."""
+"""A daemon's number in the cluster's list."""
 
 
 class Life(NamedTuple):

@@ -18,12 +18,12 @@ STRONG = (Service.CAUSAL, Service.AGREED, Service.SAFE)
 
 @dataclass
 class Source:
-    """One daemon's stream: what is left of the message it is sending, and its sessions' places."""
+    """One daemon's stream: what is left of the message it is sending, and its sessions' fifo numbers."""
 
     life: Life
     site: int
     random: Random
-    places: dict[int, int] = field(default_factory=dict)
+    fifo_numbers: dict[int, int] = field(default_factory=dict)
     pending: list[tuple[int, Service, int, int]] = field(default_factory=list)
 
     def next_bundle(self, number: int, stamp: int) -> Bundle:
@@ -32,11 +32,12 @@ class Source:
             fragments = self.random.choice([1, 1, 1, 2, 3])
             self.pending = [(session, service, at, fragments) for at in range(fragments)]
         session, service, fragment, fragments = self.pending.pop(0)
-        place = self.places[session] = self.places.get(session, 0) + 1
-        payload = f"{self.life.rank}.{session}.{place}".encode()
+        fifo_number = self.fifo_numbers[session] = self.fifo_numbers.get(session, 0) + 1
+        payload = f"{self.life.rank}.{session}.{fifo_number}".encode()
         return Bundle(
-            self.site, number, stamp, self.life, session, place, 1, place, service, fragment, fragments, (), payload
-        )
+            self.site, number, stamp, self.life, session, fifo_number, 1, fifo_number, service, fragment, fragments, (),
+            payload,
+        )  # fmt: skip
 
 
 def draw_bundles(random: Random, sites: int, daemons_per_site: int, most: int) -> list[Bundle]:
@@ -77,8 +78,8 @@ def breaks_fifo(deliveries: list[Delivery]) -> list[tuple[int, int]]:
     for delivery in deliveries:
         one = delivery.bundle
         first = one.fifo_number - one.fragment
-        places = done.setdefault(one.key, set())
-        if one.service is not Service.RELIABLE and not places.issuperset(range(1, first)):
+        fifo_numbers = done.setdefault(one.key, set())
+        if one.service is not Service.RELIABLE and not fifo_numbers.issuperset(range(1, first)):
             broken.append(name(delivery))
-        places.update(range(first, one.fifo_number + 1))
+        fifo_numbers.update(range(first, one.fifo_number + 1))
     return broken

@@ -54,24 +54,24 @@ def send_some(network: TinyNetwork, seq: int) -> None:
 
 
 def datagrams(shape: str) -> list[tuple[int, int]]:
-    """(step, place in it) of each datagram."""
+    """(step, index in it) of each datagram."""
     return [
-        (step, place)
+        (step, index)
         for step, (_, inputs) in enumerate(recorded(shape))
-        for place, one in enumerate(inputs)
+        for index, one in enumerate(inputs)
         if isinstance(one, Datagram)
     ]
 
 
 def original(shape: str, which: int) -> tuple[int, int, bytes]:
-    places = datagrams(shape)
-    step, place = places[which % len(places)]
-    one = recorded(shape)[step][1][place]
+    indices = datagrams(shape)
+    step, index = indices[which % len(indices)]
+    one = recorded(shape)[step][1][index]
     assert isinstance(one, Datagram)
-    return step, place, one.data
+    return step, index, one.data
 
 
-def play(shape: str, step: int, place: int, data: bytes) -> Daemon[EvsEngine]:
+def play(shape: str, step: int, index: int, data: bytes) -> Daemon[EvsEngine]:
     """The same life with one datagram replaced; then the daemon is left alone for a while."""
     daemon = make_daemon(CLUSTERS[shape], RANK)
     daemon.start(instant(START_US))
@@ -79,7 +79,7 @@ def play(shape: str, step: int, place: int, data: bytes) -> Daemon[EvsEngine]:
     for at, (now_us, recorded_inputs) in enumerate(recorded(shape)):
         inputs: list[Input] = list(recorded_inputs)
         if at == step:
-            inputs[place] = Datagram(data)
+            inputs[index] = Datagram(data)
         now = now_us
         daemon.step(instant(now), inputs)
     for _ in range(60):
@@ -99,8 +99,8 @@ def is_counted(daemon: Daemon[EvsEngine], data: bytes) -> bool:
 
 @SHAPES
 def test_a_recorded_life_can_be_played_again(shape: str) -> None:
-    step, place, data = original(shape, 0)
-    daemon = play(shape, step, place, data)
+    step, index, data = original(shape, 0)
+    daemon = play(shape, step, index, data)
     assert len(recorded(shape)) > 100
     assert not daemon.kit.count.of(Family.FRAME_REJECTED)
 
@@ -109,19 +109,19 @@ def test_a_recorded_life_can_be_played_again(shape: str) -> None:
 @settings(max_examples=40, phases=UNSHRUNK)
 @given(which=WHERE, at=WHERE, by=st.integers(1, 255))
 def test_one_changed_byte_never_makes_a_step_raise(shape: str, which: int, at: int, by: int) -> None:
-    step, place, data = original(shape, which)
+    step, index, data = original(shape, which)
     changed = bytearray(data)
     changed[at % len(data)] ^= by
-    assert is_counted(play(shape, step, place, bytes(changed)), bytes(changed))
+    assert is_counted(play(shape, step, index, bytes(changed)), bytes(changed))
 
 
 @SHAPES
 @settings(max_examples=20, phases=UNSHRUNK)
 @given(which=WHERE, length=WHERE)
 def test_a_truncated_datagram_never_makes_a_step_raise(shape: str, which: int, length: int) -> None:
-    step, place, data = original(shape, which)
+    step, index, data = original(shape, which)
     cut = data[: length % len(data)]
-    assert is_counted(play(shape, step, place, cut), cut)
+    assert is_counted(play(shape, step, index, cut), cut)
 
 
 @SHAPES
@@ -129,9 +129,9 @@ def test_a_truncated_datagram_never_makes_a_step_raise(shape: str, which: int, l
 @given(which=WHERE, noise=st.binary(max_size=100), keep=st.booleans())
 def test_noise_never_makes_a_step_raise(shape: str, which: int, noise: bytes, keep: bool) -> None:
     """With or without a good head before it."""
-    step, place, data = original(shape, which)
+    step, index, data = original(shape, which)
     bad = data[:30] + noise if keep else noise
-    assert is_counted(play(shape, step, place, bad), bad)
+    assert is_counted(play(shape, step, index, bad), bad)
 
 
 @given(noise=st.lists(st.binary(max_size=60), max_size=20))

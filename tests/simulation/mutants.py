@@ -155,8 +155,8 @@ def _moved_if_member_of_both(right: Any) -> Any:
 def _forget_early(right: Any) -> Any:
     def finish(self: SessionOrder, delivery: Delivery) -> None:
         last = delivery.bundle
-        for place in range(last.fifo_number - last.fragments + 1, last.fifo_number + 1):
-            self._mark(place)
+        for number in range(last.fifo_number - last.fragments + 1, last.fifo_number + 1):
+            self._mark(number)
 
     return finish
 

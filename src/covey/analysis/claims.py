@@ -67,13 +67,13 @@ class Claimant:
             self._tops[run, process] = (_raised(top, key, True), _raised(top_ordered, key, is_ordered))
 
 
-def order_number(stamp: int | None, site: int | None, place: int | None) -> int | None:
+def order_number(stamp: int | None, site: int | None, index: int | None) -> int | None:
     """The born order as one number; None for what does not fit, and for all but the first of a bundle.
 
     >>> order_number(2, 3, 0), order_number(2, 3, 1), order_number(-2, 3, 0)
     (1027, None, None)
     """
-    if stamp is None or site is None or place or not (0 <= stamp < 1 << STAMP_BITS and 0 <= site < 1 << SITE_BITS):
+    if stamp is None or site is None or index or not (0 <= stamp < 1 << STAMP_BITS and 0 <= site < 1 << SITE_BITS):
         return None
     return stamp << SITE_BITS | site
 

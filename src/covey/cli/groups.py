@@ -100,14 +100,14 @@ def _lines(view: GroupsView, wanted: str) -> list[str]:
     if not view["groups"]:
         return [f"nobody is in {wanted or 'any group'}; join one with: covey tail {wanted or 'room'}"]
     rows = [("group", "members", "at")]
-    rows += [(printable(one["group"]), f"{one['size']:,}", _places(one)) for one in view["groups"]]
+    rows += [(printable(one["group"]), f"{one['size']:,}", _who_where(one)) for one in view["groups"]]
     first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
     lines = [f"{group:<{first}}  {size:<{second}}  {where}" for group, size, where in rows]
     hidden = view["group_count"] - len(view["groups"])
     return [*lines, *([f"{hidden:,} more; name some with --group 'begin*'"] if hidden else [])]
 
 
-def _places(group: GroupStatus) -> str:
+def _who_where(group: GroupStatus) -> str:
     from .lines import printable
 
     where = [f"{daemon}: {' '.join(map(printable, names))}" for daemon, names in by_daemon(group["members"])]

@@ -21,14 +21,14 @@ from .watch import Watch
 
 
 class SessionBase:
-    def __init__(self, plan: ConnectPlan, stream: Stream, events: list[Event], place: int, now: float) -> None:
+    def __init__(self, plan: ConnectPlan, stream: Stream, events: list[Event], address_index: int, now: float) -> None:
         self._plan = plan
         self._inbox = Inbox()
         self._is_final = False
         """There will be no other stream."""
         self._given_up: CoveyError | None = None
         """Why there will be none, though one was looked for."""
-        self._adopt(stream, events, place, now)
+        self._adopt(stream, events, address_index, now)
 
     @property
     def name(self) -> str:
@@ -99,17 +99,17 @@ class SessionBase:
     def _may_reconnect(self) -> bool:
         return self._plan.reconnects and not self._is_final
 
-    def _adopt(self, stream: Stream, events: list[Event], place: int, now: float) -> None:
+    def _adopt(self, stream: Stream, events: list[Event], address_index: int, now: float) -> None:
         """An open stream, and what came along with its welcome."""
         self._stream = stream
-        self._place = place
+        self._address_index = address_index
         """Of the address in the plan that we are connected to."""
         self._watch = Watch(self._plan.bounds.daemon_timeout_s, stream.protocol.alive_interval_ms / 1_000, now)
         self._inbox.put(events, 0)
 
-    def _reconnected(self, stream: Stream, events: list[Event], place: int, now: float) -> None:
+    def _reconnected(self, stream: Stream, events: list[Event], address_index: int, now: float) -> None:
         told: list[Event] = [Reconnected(stream.protocol.process or "", stream.protocol.name)]
-        self._adopt(stream, told + events, place, now)
+        self._adopt(stream, told + events, address_index, now)
 
     def _not_reconnected(self, error: CoveyError) -> None:
         self._is_final = True

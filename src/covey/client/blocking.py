@@ -218,7 +218,7 @@ class Session(SessionBase):
             if not self._may_reconnect:
                 return
             self._stream.close()
-            search = self._search = self._search or Searching(self._plan, self._place + 1)
+            search = self._search = self._search or Searching(self._plan, self._address_index + 1)
         found = search.next(None if deadline == inf else max(0.0, deadline - time.monotonic()))
         with self._lock:
             self._on_found(found)

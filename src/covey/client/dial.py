@@ -26,7 +26,7 @@ class Dialled(NamedTuple):
 
     stream: Stream
     events: list[Event]
-    place: int
+    address_index: int
     """Of the address in the plan."""
 
 
@@ -34,20 +34,20 @@ async def dial(plan: ConnectPlan, first: int = 0) -> Dialled:
     """Try each address once."""
     problems: list[str] = []
     refusals: list[RefusedError] = []
-    for place, endpoint in plan.targets(first, problems):
+    for address_index, endpoint in plan.targets(first, problems):
         try:
             async with asyncio.timeout(plan.timeout_s):
-                return await _dial_one(plan.protocol(), endpoint, place)
+                return await _dial_one(plan.protocol(), endpoint, address_index)
         except (OSError, ConnectError) as error:
             problems.append(why_not(endpoint, error, plan.timeout_s))
             refusals += [error] if isinstance(error, RefusedError) else []
     raise failed(problems, refusals)
 
 
-async def _dial_one(protocol: ClientProtocol, endpoint: Endpoint, place: int) -> Dialled:
+async def _dial_one(protocol: ClientProtocol, endpoint: Endpoint, address_index: int) -> Dialled:
     connected = await _connected(endpoint)
     try:
-        return Dialled(Stream(connected, protocol), await _greet(connected, protocol), place)
+        return Dialled(Stream(connected, protocol), await _greet(connected, protocol), address_index)
     except BaseException:
         connected.close()
         raise

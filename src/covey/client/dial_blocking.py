@@ -22,7 +22,7 @@ from .protocol import ClientProtocol
 from .stream import BUSY_PAUSE_S, READ_BYTES, Stream, prepare_tcp
 
 Dialled = tuple[Stream, list[Event], int]
-"""An open session: its stream, what came along, and the place of its address in the plan."""
+"""An open session: its stream, what came along, and the index of its address in the plan."""
 
 PATIENCE_MIN_S: Final = 0.01
 """The last address is tried too, however little time is left."""
@@ -33,10 +33,10 @@ def dial(plan: ConnectPlan, first: int = 0, patience_s: float | None = None) -> 
     deadline = inf if patience_s is None else time.monotonic() + patience_s
     problems: list[str] = []
     refusals: list[RefusedError] = []
-    for place, endpoint in plan.targets(first, problems):
+    for address_index, endpoint in plan.targets(first, problems):
         timeout_s = max(PATIENCE_MIN_S, min(plan.timeout_s, deadline - time.monotonic()))
         try:
-            return *_dial_one(plan.protocol(), endpoint, timeout_s), place
+            return *_dial_one(plan.protocol(), endpoint, timeout_s), address_index
         except (OSError, ConnectError) as error:
             problems.append(why_not(endpoint, error, timeout_s))
             refusals += [error] if isinstance(error, RefusedError) else []

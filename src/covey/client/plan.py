@@ -85,7 +85,7 @@ class ConnectPlan(NamedTuple):
         return ClientProtocol(self.name, self.priority, self.policy, observer=observer, **self.bounds.told())
 
     def targets(self, first: int, problems: list[str]) -> Iterator[tuple[int, Endpoint]]:
-        """(place in the list, endpoint) of all addresses, from `first` around; those that name nothing are problems."""
+        """(index in the list, endpoint) of all addresses, from `first` around; those that name nothing are problems."""
         count = len(self.addresses)
         for at in (number % count for number in range(first, first + count)):
             try:

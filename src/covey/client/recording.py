@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
 from covey.protocol.notices import OwnDiscarded
-from covey.trace.client import ClientRecorder, Place
+from covey.trace.client import ClientRecorder, IndexedPlace
 
 from .events import (
     Batch,
@@ -137,5 +137,5 @@ def _record(
             assert_never(event)
 
 
-def _place(order: Order | None) -> Place | None:
+def _place(order: Order | None) -> IndexedPlace | None:
     return None if order is None else (order.view, order.stamp, order.site, order.index)

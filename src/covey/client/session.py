@@ -205,7 +205,7 @@ class Session(SessionBase):
             async with asyncio.timeout(self._plan.bounds.reconnect_for_s):
                 while True:
                     try:
-                        return await dial(self._plan, self._place + 1)
+                        return await dial(self._plan, self._address_index + 1)
                     except ConnectError as error:
                         if told := search.failed(error, time()):
                             self._inbox.put([told], 0)

@@ -18,8 +18,8 @@ from .record import Row, payload_digest
 
 _SERVICES = {service: service.name.lower() for service in Service}
 
-Place = tuple[Ballot, int, int, int]
-"""The daemons' view, stamp, site and index of an ordered message or change."""
+IndexedPlace = tuple[Ballot, int, int, int]
+"""The daemons' view, stamp, site and index of an ordered message; a change has the index 0."""
 
 
 class ClientRecorder:
@@ -89,7 +89,7 @@ class ClientRecorder:
         transitional: tuple[str, ...],
         cause: str,
         detail: str,
-        place: Place | None,
+        place: IndexedPlace | None,
         time_ns: int,
         step: int | None = None,
     ) -> None:
@@ -113,7 +113,7 @@ class ClientRecorder:
     def transitional(self, group: str, time_ns: int, step: int | None = None) -> None:
         self.event("transitional", time_ns, step, group=group, view=self._views.get(group))
 
-    def self_leave(self, group: str, place: Place | None, time_ns: int, step: int | None = None) -> None:
+    def self_leave(self, group: str, place: IndexedPlace | None, time_ns: int, step: int | None = None) -> None:
         view = self._views.pop(group, None)
         self.event("self_leave", time_ns, step, group=group, view=view, **_change_columns(place))
 
@@ -137,7 +137,7 @@ class ClientRecorder:
         sender: str,
         session_seq: int,
         service: Service,
-        place: Place | None,
+        place: IndexedPlace | None,
         time_ns: int,
         step: int | None = None,
     ) -> None:
@@ -150,7 +150,7 @@ class ClientRecorder:
         session_seq: int,
         messages: int,
         service: Service,
-        place: Place,
+        place: IndexedPlace,
         time_ns: int,
         step: int | None = None,
     ) -> None:
@@ -179,7 +179,7 @@ class ClientRecorder:
         sender: str,
         session_seq: int,
         service: Service,
-        place: Place | None,
+        place: IndexedPlace | None,
         time_ns: int,
         step: int | None,
     ) -> None:
@@ -211,10 +211,10 @@ class ClientRecorder:
         }
 
 
-def _change_columns(place: Place | None) -> dict[str, object]:
+def _change_columns(place: IndexedPlace | None) -> dict[str, object]:
     """A change is no message of a bundle: it has no index."""
     return {} if place is None else {"order_view": str(place[0]), "order_stamp": place[1], "order_site": place[2]}
 
 
-def _place_columns(place: Place | None) -> dict[str, object]:
+def _place_columns(place: IndexedPlace | None) -> dict[str, object]:
     return {} if place is None else _change_columns(place) | {"order_index": place[3]}

@@ -33,14 +33,14 @@ def bundle(
     site: int = 0,
     origin: Life = A,
     session: int = 1,
-    place: int | None = None,
+    fifo_number: int | None = None,
     service: Service = Service.AGREED,
     fragment: int = 0,
     fragments: int = 1,
     groups: tuple[str, ...] = (),
     payload: Payload = b"",
 ) -> Bundle:
-    """A bundle whose stamp is ten times its number, and whose place is its number, unless said otherwise."""
+    """A bundle whose stamp is ten times its number, and whose fifo number is its number, unless said otherwise."""
     return Bundle(
         site=site,
         number=number,
@@ -49,7 +49,7 @@ def bundle(
         session=session,
         session_seq=number,
         count=1,
-        fifo_number=number if place is None else place,
+        fifo_number=number if fifo_number is None else fifo_number,
         service=service,
         fragment=fragment,
         fragments=fragments,
@@ -59,7 +59,7 @@ def bundle(
 
 
 def fragments_of(first: int, parts: Iterable[bytes], *, service: Service, origin: Life = A) -> list[Bundle]:
-    """One message cut into bundles with consecutive numbers and places."""
+    """One message cut into bundles with consecutive numbers and fifo numbers."""
     cut = list(parts)
     return [
         bundle(first + at, service=service, origin=origin, fragment=at, fragments=len(cut), payload=part)

@@ -54,8 +54,8 @@ def with_service(number: int) -> bytes:
     return bytes(encoding)
 
 
-def unreliable(view: Ballot, place: int, service: Service = Service.UNRELIABLE) -> Unreliable:
-    return Unreliable(view, bundle(0, 0, origin=B, place=place, service=service))
+def unreliable(view: Ballot, fifo_number: int, service: Service = Service.UNRELIABLE) -> Unreliable:
+    return Unreliable(view, bundle(0, 0, origin=B, fifo_number=fifo_number, service=service))
 
 
 def change_of_groups(kind: Kind, service: Service, groups: tuple[str, ...], view: Ballot) -> Frame:
@@ -94,20 +94,20 @@ MESH: dict[str, MakeFrame] = {
     "fragments of two different messages": lambda view: packet(
         view, from_b(1, 10, fragments=2), from_b(2, 20, fragment=4, fragments=5)
     ),
-    "a fragment before the first place": lambda view: packet(
+    "a fragment before the first fifo number": lambda view: packet(
         view, from_b(1, 10, fifo_number=1, fragment=5, fragments=6)
     ),
     "a fragment of more than the largest message": lambda view: packet(view, from_b(1, 10, fragments=2**31)),
-    "one place twice, stamps falling": lambda view: packet(
+    "one fifo number twice, stamps falling": lambda view: packet(
         view, from_b(1, 20, fifo_number=1), from_b(2, 10, fifo_number=1)
     ),
     "an announcement above all stamps": lambda view: Announce(view, 1, 0, HUGE, 0, (), True),
     "an announcement of negative numbers": lambda view: Announce(view, 1, -5, -5, -5, ((1, -5),), True),
     "an announcement of an unknown site": lambda view: Announce(view, 77, 0, 5, 5, ((77, 1),), True),
     "an unreliable bundle far ahead": lambda view: unreliable(view, 2**62),
-    "an unreliable bundle at place 0": lambda view: unreliable(view, 0),
+    "an unreliable bundle of fifo number 0": lambda view: unreliable(view, 0),
     "an unreliable bundle of our own": lambda view: Unreliable(
-        view, bundle(0, 0, origin=A, place=9, service=Service.UNRELIABLE)
+        view, bundle(0, 0, origin=A, fifo_number=9, service=Service.UNRELIABLE)
     ),
     **{
         f"{kind.name} {service.name} for {len(groups)} groups": partial(change_of_groups, kind, service, groups)
@@ -210,8 +210,8 @@ def test_an_unreliable_bundle_that_claims_a_stronger_service_is_dropped_and_coun
 def test_a_jump_of_an_unreliable_stream_costs_nothing() -> None:
     network = quiet(one_site)
     view = network.daemons[0].engine.machine.view
-    for place in (1, 2**62):
-        network.give(0, Datagram(codec_of(B, network.cluster).encode(unreliable(view, place))))
+    for fifo_number in (1, 2**62):
+        network.give(0, Datagram(codec_of(B, network.cluster).encode(unreliable(view, fifo_number))))
     assert len(network.delivered(0)) == 2
 
 

@@ -90,7 +90,7 @@ def test_a_fifo_message_waits_for_the_earlier_ones_of_its_session() -> None:
 
 
 def test_a_fifo_message_does_not_wait_for_another_session() -> None:
-    assert add(make_order(), bundle(2, service=Service.FIFO, session=2, place=1)) == [2]
+    assert add(make_order(), bundle(2, service=Service.FIFO, session=2, fifo_number=1)) == [2]
 
 
 def test_a_fifo_message_never_overtakes_an_agreed_one_of_its_session() -> None:
@@ -121,8 +121,8 @@ def test_a_message_in_fragments_comes_at_the_place_of_its_last() -> None:
     add(
         order,
         bundle(1, fragments=2),
-        bundle(2, 15, session=2, place=1),
-        bundle(3, 20, place=2, fragment=1, fragments=2),
+        bundle(2, 15, session=2, fifo_number=1),
+        bundle(3, 20, fifo_number=2, fragment=1, fragments=2),
     )
     assert know(order, 15) == [2]
     assert know(order, 20) == [3]
@@ -273,8 +273,8 @@ def test_above_the_hole_line_reliable_messages_come_always() -> None:
 def test_above_the_hole_line_fifo_messages_need_their_past() -> None:
     order = make_order()
     order.freeze()
-    for number, place in ((2, 1), (3, 2), (5, 4)):
-        order.recover(bundle(number, origin=C, place=place, service=Service.FIFO))
+    for number, fifo_number in ((2, 1), (3, 2), (5, 4)):
+        order.recover(bundle(number, origin=C, fifo_number=fifo_number, service=Service.FIFO))
     assert numbers(order.finish(make_plan(hole_line=10))[1]) == [2, 3]
 
 

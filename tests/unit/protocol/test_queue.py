@@ -75,7 +75,7 @@ def test_a_part_with_the_names_of_its_groups_fits_one_datagram(groups: tuple[str
     assert all(len(longest_name.encode(Resend(VIEW, (one,)))) <= DATAGRAM_BYTES_MAX for one in taken)
 
 
-def test_places_count_within_each_session() -> None:
+def test_fifo_numbers_count_within_each_session() -> None:
     queue = make_queue()
     for session in (1, 2, 1, 1, 2):
         put(queue, b"x", session=session)
@@ -117,7 +117,7 @@ def test_a_session_that_has_left_leaves_nothing() -> None:
     queue = make_queue(b"a", session=1)
     queue.put(Waiting(1, 2, 1, Service.AGREED, (), b"", Kind.DISCONNECT))
     assert [one.fifo_number for one in take_all(queue)] == [1, 2]
-    assert not queue._places
+    assert not queue._fifo_numbers
 
 
 def test_bytes_are_counted_for_each_session() -> None:
@@ -198,14 +198,14 @@ def test_a_message_begun_in_one_view_starts_again_in_the_next() -> None:
     assert [(one.fragment, one.payload) for one in take_all(queue)] == [(0, b"abcd"), (1, b"efgh"), (2, b"i")]
 
 
-def test_places_count_anew_when_the_engine_says_so() -> None:
+def test_fifo_numbers_count_anew_when_the_engine_says_so() -> None:
     queue = make_queue(b"a", b"b")
     queue.take(2, 1, 1)
     queue.count_anew()
     assert [one.fifo_number for one in take_all(queue)] == [1]
 
 
-def test_places_go_on_where_an_engine_counts_for_a_whole_life() -> None:
+def test_fifo_numbers_go_on_where_an_engine_counts_for_a_whole_life() -> None:
     queue = make_queue(b"a", b"bcdef")
     queue.take(7, 1, 1)
     queue.take(7, 2, 2)

@@ -1,4 +1,4 @@
-"""One session's stream: places done in order or ahead, fragments held until their message is whole."""
+"""One session's stream: fifo numbers done in order or ahead, fragments held until their message is whole."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_nothing_is_next_while_the_first_is_missing() -> None:
     assert holding(bundle(2)).next_held() is None
 
 
-def test_a_place_done_ahead_counts_once_those_before_it_are_done() -> None:
+def test_a_fifo_number_done_ahead_counts_once_those_before_it_are_done() -> None:
     first, second, third = bundle(1), bundle(2), bundle(3)
     session = holding(first, second, third)
     finish(session, second)

@@ -9,8 +9,8 @@ from covey.protocol.values import Bundle, Service
 from tests.unit.protocol.builders import A, B, bundle
 
 
-def sent(place: int, *, session: int = 1) -> Bundle:
-    return bundle(0, 0, origin=B, session=session, place=place, service=Service.UNRELIABLE)
+def sent(fifo_number: int, *, session: int = 1) -> Bundle:
+    return bundle(0, 0, origin=B, session=session, fifo_number=fifo_number, service=Service.UNRELIABLE)
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def streams() -> UnreliableStreams:
     return UnreliableStreams(A)
 
 
-def news(streams: UnreliableStreams, *places: int) -> list[bool]:
-    return [streams.is_new(sent(place)) for place in places]
+def news(streams: UnreliableStreams, *fifo_numbers: int) -> list[bool]:
+    return [streams.is_new(sent(fifo_number)) for fifo_number in fifo_numbers]
 
 
 def test_what_we_send_is_numbered_per_session(streams: UnreliableStreams) -> None:

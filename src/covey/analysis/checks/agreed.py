@@ -133,8 +133,8 @@ def client_growth(tables: Tables) -> DataFrame:
     known = F.col("order_stamp").isNotNull() & F.col("order_site").isNotNull()
     rows = tables.rows.where(is_client() & known & ~(delivered & (strength() < CAUSAL)))
     # A change stands before the messages of its place, and one disconnect may change several groups.
-    place = F.when(delivered, F.coalesce("order_index", F.lit(0))).otherwise(F.lit(-1))
-    rows = rows.withColumn("row_key", F.struct("order_stamp", "order_site", place.alias("place")))
+    index = F.when(delivered, F.coalesce("order_index", F.lit(0))).otherwise(F.lit(-1))
+    rows = rows.withColumn("row_key", F.struct("order_stamp", "order_site", index.alias("index")))
     earlier = F.lag(F.struct("index", "row_key")).over(ordered(PROCESS, "index"))
     pairs = rows.withColumn("earlier", earlier).where(F.col("earlier").isNotNull())
     equal = (F.col("row_key") == F.col("earlier.row_key")) & delivered

@@ -44,7 +44,7 @@ def narrow(trace: DataFrame) -> DataFrame:
     return rows.select(
         *("run_id", "session", "index", "sent", "seq", "strength", "key", *CLAIMS),
         pid().alias("pid"),
-        place().alias("place"),
+        stay_id().alias("stay_id"),
         F.xxhash64(*content).alias("one"),
         _is_loose().alias("loose"),
         _strange().alias("wrong"),
@@ -59,7 +59,7 @@ def pid() -> Column:
     return F.xxhash64("run", "process")
 
 
-def place() -> Column:
+def stay_id() -> Column:
     """A process in a view, by the hash of their names."""
     return F.xxhash64(pid(), "view")
 
@@ -115,12 +115,12 @@ def _may_overtake() -> Column:
 def digests(messages: DataFrame, stays: DataFrame) -> DataFrame:
     """One row for each process, view and session, on each side of the signal, for what was sent and what delivered."""
     rows = messages.join(
-        F.broadcast(stays.where(F.col("place").isNotNull()).select("place", "signal")), "place", "left"
+        F.broadcast(stays.where(F.col("stay_id").isNotNull()).select("stay_id", "signal")), "stay_id", "left"
     )
     late = holds(F.col("index") > F.col("signal")).alias("late")
     asking = F.when(F.col("sent") & (F.col("strength") >= CAUSAL), F.col("index"))
     tops = links.raised("claim_top", F.col("key")), links.raised("claim_ordered", links.ordered_key())
-    return rows.groupBy("place", late, "session", "sent").agg(
+    return rows.groupBy("stay_id", late, "session", "sent").agg(
         F.max("run_id").alias("run_id"),
         F.max("pid").alias("pid"),
         F.count("*").alias("rows"),
@@ -182,7 +182,7 @@ def per_stay(digests: DataFrame) -> DataFrame:
     }
     ones = {"sent_one": sent, "got_one": got, "late_one": got & late}
     nothing = F.lit(0).cast("bigint")
-    return digests.groupBy("run_id", "pid", "place").agg(
+    return digests.groupBy("run_id", "pid", "stay_id").agg(
         F.max("wrong").alias("wrong"),
         F.max("loose").alias("loose"),
         F.sum("rows").alias("rows"),
@@ -202,7 +202,7 @@ def per_stay(digests: DataFrame) -> DataFrame:
 
 def per_session(digests: DataFrame) -> DataFrame:
     """For each process, view and session in which it sent something: its first message, and how services were mixed."""
-    sent = digests.where("sent").groupBy("place", "session")
+    sent = digests.where("sent").groupBy("stay_id", "session")
     return sent.agg(
         F.min("begins").alias("begins"),
         F.coalesce(F.min("first_ordered") < F.max("last_fifo"), F.lit(False)).alias("mixed"),
@@ -211,7 +211,7 @@ def per_session(digests: DataFrame) -> DataFrame:
 
 def sends(trace: DataFrame) -> DataFrame:
     """The sends alone; where they stand apart from the deliveries, no others are read."""
-    return narrow(trace.where(F.col("event") == "send")).select("place", "key")
+    return narrow(trace.where(F.col("event") == "send")).select("stay_id", "key")
 
 
 def holds(condition: Column) -> Column:

@@ -80,11 +80,11 @@ def others(trace: DataFrame) -> DataFrame:
 def seen(stays: DataFrame, per_stay: DataFrame) -> DataFrame:
     """Each stay with what was seen in it; `alien` also where that is not in the stay, or in none."""
     messages = per_stay.select(
-        *("place", *COUNTS, "loose", "wrong", "first", "first_asking", "last"),
+        *("stay_id", *COUNTS, "loose", "wrong", "first", "first_asking", "last"),
         *("highest", "highest_ordered", "lowest", "first_site", "last_site"),
         *(F.col(name).alias(f"of_{name}") for name in ("run_id", "pid", "rows", "history")),
     )
-    rows = stays.join(messages, "place", "full")
+    rows = stays.join(messages, "stay_id", "full")
     is_there = F.col("of_rows").isNull() | (
         (F.col("first") > F.col("stay")) & (F.col("end").isNull() | (F.col("last") < F.col("end")))
     )
@@ -127,8 +127,8 @@ def doubts(seen: DataFrame, digests: DataFrame, is_claimed: bool) -> DataFrame:
 def shared_places(doubts: DataFrame, seen: DataFrame, sends: DataFrame) -> DataFrame:
     """Which of the views that are in doubt for their sites have two messages at one place."""
     crowded = doubts.where(F.col("kind") == OF_SITE).select("run_id", "view")
-    places = seen.select("place", "run_id", "view").join(crowded, ["run_id", "view"], "left_semi")
-    rows = sends.where(F.col("key").isNotNull()).join(F.broadcast(places), "place")
+    stays = seen.select("stay_id", "run_id", "view").join(crowded, ["run_id", "view"], "left_semi")
+    rows = sends.where(F.col("key").isNotNull()).join(F.broadcast(stays), "stay_id")
     shared = rows.groupBy("run_id", "view", "key").agg(F.count("*").alias("messages")).where(F.col("messages") > 1)
     return _each(shared, {OF_VIEW: F.lit(True)}).distinct()
 

@@ -25,7 +25,7 @@ from covey.analysis.checks import links
 from covey.analysis.claims import MESSAGES
 from covey.analysis.tables.columns import as_set, ordered, until, whole
 
-from .digests import holds, pid, place, run_id
+from .digests import holds, pid, run_id, stay_id
 
 OF_DAEMONS: Final = (
     *("recover", "crash", "stop", "view", "transitional", "link_up", "link_down", "state", "calm", "gap", "end"),
@@ -51,8 +51,8 @@ def stays(control: DataFrame) -> DataFrame:
         *LIFE,
         run_id().alias("run_id"),
         pid().alias("pid"),
-        # No message belongs where there is no view, nor to a second stay in one: no two stays have the same place.
-        F.when(F.col("view").isNotNull() & (F.col("visit") == 1), place()).alias("place"),
+        # No message belongs where there is no view, nor to a second stay in one: no two stays have the same id.
+        F.when(F.col("view").isNotNull() & (F.col("visit") == 1), stay_id()).alias("stay_id"),
         *("view", "stay", "end", "signal", "signals", "rank", "members", "witness"),
         *("rows", "unclaimed", "low", "high", "told", "history"),
         F.col("previous").isNotNull().alias("came"),

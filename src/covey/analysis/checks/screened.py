@@ -78,7 +78,7 @@ def _of_sessions(good: DataFrame, sessions: DataFrame) -> DataFrame:
     """
     is_first = F.col("begins") == F.min("begins").over(whole(["run", "session"]))
     is_strong = F.col("begins").bitwiseAND((1 << SERVICE_BITS) - 1) > RELIABLE
-    rows = sessions.join(good.select("place", "run", "stays"), "place").select(
+    rows = sessions.join(good.select("stay_id", "run", "stays"), "stay_id").select(
         "run",
         _if(F.col("mixed"), F.col("stays")).alias("M7"),
         (-_if(is_first & is_strong, F.col("stays"))).alias("M3"),

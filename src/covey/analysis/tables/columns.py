@@ -41,7 +41,7 @@ def key() -> Column:
     parts = F.struct(
         F.col("order_stamp").alias("stamp"),
         F.col("order_site").alias("site"),
-        F.coalesce("order_index", F.lit(0)).alias("place"),
+        F.coalesce("order_index", F.lit(0)).alias("index"),
     )
     return F.when(known, parts)
 

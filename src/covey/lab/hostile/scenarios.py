@@ -83,8 +83,8 @@ def _rates(stage: HostileStage, started_ns: int, seconds: float) -> list[float]:
     """Views a second in each five seconds, at the daemon with most in all."""
     times = [view.time_ns for view in max(stage.views().values(), key=len)]
     windows = max(1, round(seconds / WINDOW_S))
-    placed = [int((at - started_ns) / 1e9 // WINDOW_S) for at in times if at >= started_ns]
-    return [round(placed.count(window) / WINDOW_S, 2) for window in range(windows)]
+    window_of_each = [int((at - started_ns) / 1e9 // WINDOW_S) for at in times if at >= started_ns]
+    return [round(window_of_each.count(window) / WINDOW_S, 2) for window in range(windows)]
 
 
 # --- all of them

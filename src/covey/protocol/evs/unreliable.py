@@ -13,7 +13,7 @@ SESSIONS_MAX = 100_000
 class UnreliableStreams:
     """Numbers what we send, remembers what we got. A bundle older than the window counts as lost.
 
-    Invariant: U1 of each session the highest place is marked, and marks do not outgrow the window.
+    Invariant: U1 of each session the highest fifo number is marked, and marks do not outgrow the window.
     """
 
     def __init__(self, me: Life) -> None:
@@ -31,10 +31,10 @@ class UnreliableStreams:
         kind: Kind = Kind.RAW,
         flags: int = 0,
     ) -> Bundle:
-        place = self._sent[session] = self._sent.get(session, 0) + 1
+        fifo_number = self._sent[session] = self._sent.get(session, 0) + 1
         return Bundle(
-            0, 0, 0, self._me, session, session_seq, count, place, Service.UNRELIABLE, 0, 1, groups, payload, kind,
-            flags,
+            0, 0, 0, self._me, session, session_seq, count, fifo_number, Service.UNRELIABLE, 0, 1, groups, payload,
+            kind, flags,
         )  # fmt: skip
 
     def ended(self, session: int) -> None:

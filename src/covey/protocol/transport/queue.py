@@ -9,8 +9,8 @@ until it fits. A session that has its share waiting already waits for its own me
 
 A message stays in the queue until its last fragment is stamped, and is finished before another begins. If the view ends
 before, an engine lets it start again from its first fragment in the next view (`begin_again`); the others drop the
-incomplete one (docs/protocol/ordering.md, "What is ordered"). Each bundle has its place among those of its session; an
-engine that counts places in each view says when one begins (`count_anew`).
+incomplete one (docs/protocol/ordering.md, "What is ordered"). Each bundle has its fifo number; an engine that counts
+them in each view says when one begins (`count_anew`).
 
 Invariants: Q1 the bytes waiting never exceed the bound, but for one message and for what the daemon itself must say;
 Q2 who waits for room is on the wait list or over its share, not both.
@@ -95,7 +95,7 @@ class SubmitQueue:
         self._next: Waiting | None = None
         self._priority = 0  # Whose turn `_next` is.
         self._passed_over = [0] * PRIORITIES
-        self._places: dict[int, int] = {}
+        self._fifo_numbers: dict[int, int] = {}
         self._bytes_of: dict[int, int] = {}
         self._length = 0
         self.bytes_waiting = 0
@@ -195,9 +195,9 @@ class SubmitQueue:
         size = waiting.part_bytes
         fragments = max(1, -(-len(waiting.payload) // size))
         part = waiting.payload[waiting.taken * size : (waiting.taken + 1) * size]
-        place = self._places[waiting.session] = self._places.get(waiting.session, 0) + 1
+        fifo_number = self._fifo_numbers[waiting.session] = self._fifo_numbers.get(waiting.session, 0) + 1
         bundle = Bundle(
-            source, number, stamp, self._me, waiting.session, waiting.session_seq, waiting.count, place,
+            source, number, stamp, self._me, waiting.session, waiting.session_seq, waiting.count, fifo_number,
             waiting.service, waiting.taken, fragments, waiting.groups, part, waiting.kind, waiting.flags,
         )  # fmt: skip
         waiting.taken += 1
@@ -205,12 +205,12 @@ class SubmitQueue:
             return bundle, None
         self._done(waiting)
         if waiting.kind is Kind.DISCONNECT:
-            self._places.pop(waiting.session, None)  # It was the session's last word.
+            self._fifo_numbers.pop(waiting.session, None)  # It was the session's last word.
         return bundle, waiting.payload
 
     def count_anew(self) -> None:
-        """From here on the places of every session are counted from 1 again."""
-        self._places.clear()
+        """From here on the fifo numbers of every session are counted from 1 again."""
+        self._fifo_numbers.clear()
 
     def begin_again(self) -> bool:
         """A message of which only some fragments were stamped starts from its first one: whether there is one."""

@@ -51,7 +51,7 @@ def read_bundle(body: memoryview) -> Bundle:
 
 def read_next_bundle(body: memoryview) -> tuple[Bundle, int]:
     (
-        site, number, stamp, rank, boot, session, session_seq, count, place, service, fragment, fragments,
+        site, number, stamp, rank, boot, session, session_seq, count, fifo_number, service, fragment, fragments,
         kind, flags, groups, length,
     ) = _BUNDLE.unpack_from(body)  # fmt: skip
     names, at = read_groups(body, _BUNDLE.size, groups)
@@ -61,7 +61,7 @@ def read_next_bundle(body: memoryview) -> tuple[Bundle, int]:
     if service >= len(_SERVICES) or kind >= len(_KINDS) or not _fits(kind, service, fragments, groups):
         raise FrameError("malformed bundle", f"service {service}, kind {kind}, {groups} groups")
     return Bundle(
-        site, number, stamp, _life(rank, boot), session, session_seq, count, place, _SERVICES[service], fragment,
+        site, number, stamp, _life(rank, boot), session, session_seq, count, fifo_number, _SERVICES[service], fragment,
         fragments, names, body[at : at + length], _KINDS[kind], flags,
     ), at + length  # fmt: skip
 

@@ -27,7 +27,7 @@ from .lives import (
     ClientLife,
     GroupStay,
     Membership,
-    Place,
+    TracedPlace,
     is_early,
     place_of,
     was_refused,
@@ -59,7 +59,7 @@ class _Changes:
     def __init__(self, findings: Findings, history: ClientHistory) -> None:
         self.findings = findings
         self.messages = {message.place: message for message in history.by_bit if message.place is not None}
-        self.known: dict[Place, tuple[str | None, frozenset[str], str]] = {}
+        self.known: dict[TracedPlace, tuple[str | None, frozenset[str], str]] = {}
         for life in history.lives.values():
             for membership in life.memberships:
                 if membership.left is not None:
@@ -267,7 +267,7 @@ def _judge_last_stay(findings: Findings, history: ClientHistory, membership: Mem
 
 def _judge_leaves_shown(findings: Findings, history: ClientHistory) -> None:
     """Whoever was seen leaving, and lived on, was told the same place."""
-    told: dict[tuple[str, str], set[Place | None]] = defaultdict(set)
+    told: dict[tuple[str, str], set[TracedPlace | None]] = defaultdict(set)
     for life in history.lives.values():
         for row in life.rows:
             if row.event == "self_leave":

@@ -15,7 +15,7 @@ from functools import cache
 from covey.guarantees.checkers.history import History
 from covey.guarantees.checkers.lives import Stay
 
-from .lives import Place, place_of
+from .lives import TracedPlace, place_of
 
 
 class Daemons:
@@ -48,15 +48,15 @@ class Daemons:
         life = self._lives.get(daemon)
         return life is not None and life.is_witness
 
-    def _passed(self, daemon: str) -> dict[Place, int]:
+    def _passed(self, daemon: str) -> dict[TracedPlace, int]:
         """When this daemon delivered each bundle, early or not: a number that grows along its history."""
         return {place: number for number, (place, _) in enumerate(self._deliveries(daemon))}
 
-    def _passed_after_signal(self, daemon: str) -> frozenset[Place]:
+    def _passed_after_signal(self, daemon: str) -> frozenset[TracedPlace]:
         """The bundles that this daemon delivered between a signal and the view that followed."""
         return frozenset(place for place, after_signal in self._deliveries(daemon) if after_signal)
 
-    def _deliveries(self, daemon: str) -> list[tuple[Place, bool]]:
+    def _deliveries(self, daemon: str) -> list[tuple[TracedPlace, bool]]:
         life = self._lives.get(daemon)
         deliveries = life.deliveries if life is not None else []
         places = ((place_of(delivery.row), delivery.after_signal) for delivery in deliveries)

@@ -26,7 +26,7 @@ from covey.guarantees.checkers.verdict import Findings, Verdict
 from .changes import changed_by
 from .delivery import judge_same_views, judge_spans, later_sessions
 from .history import ClientHistory
-from .lives import ClientLife, GroupStay, Place, place_of
+from .lives import ClientLife, GroupStay, TracedPlace, place_of
 
 
 def same_view(history: ClientHistory) -> Verdict:
@@ -91,7 +91,7 @@ class _Touch:
     def __init__(self, history: ClientHistory) -> None:
         self.history = history
         self.daemons = history.daemons
-        self.groups_at: dict[Place, tuple[str, ...]] = {
+        self.groups_at: dict[TracedPlace, tuple[str, ...]] = {
             message.place: message.groups for message in history.by_bit if message.place is not None
         }
 

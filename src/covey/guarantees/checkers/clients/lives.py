@@ -35,8 +35,8 @@ DEPARTED: Final = ("disconnect", "crash", "stop", "expelled")
 REQUESTED: Final = ("join", "leave")
 
 
-class Place(NamedTuple):
-    """Where in the agreed order a change or a bundle stands."""
+class TracedPlace(NamedTuple):
+    """Where in the agreed order a change or a bundle stands, as the rows tell."""
 
     view: str
     stamp: int
@@ -53,10 +53,10 @@ class ClientMessage(TracedMessage):
     """The groups that its sender had asked to leave before."""
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> TracedPlace | None:
         if self.order_view is None or self.key is None:
             return None
-        return Place(self.order_view, *self.key[:2])
+        return TracedPlace(self.order_view, *self.key[:2])
 
 
 @dataclass(slots=True, eq=False)
@@ -76,7 +76,7 @@ class GroupStay(AnyStay):
     # The daemon view that the id of this view names.
     daemon_view: str
     # Of the join, leave or disconnect that made a light view; None for a network view.
-    change: Place | None
+    change: TracedPlace | None
     # The stay in the last network view of this membership, or the first stay of all.
     span_start: GroupStay = field(init=False)
 
@@ -122,7 +122,7 @@ class Membership:
         return self.closed_by is None
 
     @property
-    def left(self) -> Place | None:
+    def left(self) -> TracedPlace | None:
         """Where its leave took effect; None if it did not leave, or if nobody told it where."""
         row = self.closed_by
         return place_of(row) if row is not None and row.event == "self_leave" else None
@@ -145,11 +145,11 @@ class ClientLife(BaseLife[ClientDelivery]):
         return begun[-1] if begun else None
 
 
-def place_of(row: Row) -> Place | None:
+def place_of(row: Row) -> TracedPlace | None:
     """The place of a change, as its rows tell; None for network views."""
     if row.order_view is None or row.order_stamp is None or row.order_site is None:
         return None
-    return Place(row.order_view, row.order_stamp, row.order_site)
+    return TracedPlace(row.order_view, row.order_stamp, row.order_site)
 
 
 def split_into_lives(rows: Iterable[Row]) -> dict[str, ClientLife]:

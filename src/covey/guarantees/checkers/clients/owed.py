@@ -20,7 +20,7 @@ from covey.guarantees.checkers.common.lives import CAUSAL, RELIABLE, OrderKey
 from covey.guarantees.checkers.common.sets import MessageSets
 
 from .daemons import Daemons
-from .lives import ClientLife, ClientMessage, GroupStay, Membership, Place
+from .lives import ClientLife, ClientMessage, GroupStay, Membership, TracedPlace
 
 
 def owed_to(lives: dict[str, ClientLife], sets: MessageSets[ClientMessage], daemons: Daemons) -> dict[Membership, int]:
@@ -75,12 +75,12 @@ class _Scale:
                 self.first_bit.setdefault(message.order_view, number)
                 self.keys[message.order_view].append(message.key)
 
-    def below(self, place: Place) -> int:
+    def below(self, place: TracedPlace) -> int:
         """The messages of this view with smaller keys, and whatever has lower bits."""
         smaller = bisect_left(self.keys[place.view], (place.stamp, place.site, -1))
         return (1 << (self.first_bit.get(place.view, 0) + smaller)) - 1
 
-    def above(self, place: Place) -> int:
+    def above(self, place: TracedPlace) -> int:
         """The messages of this view with larger keys, and whatever has higher bits."""
         not_larger = bisect_right(self.keys[place.view], (place.stamp, place.site + 1, -1))
         return -1 << (self.first_bit.get(place.view, 0) + not_larger)

@@ -178,7 +178,7 @@ class Order:
     # --- helpers
 
     def _enter(self, bundle: Bundle) -> Dropped | None:
-        """A bundle takes its place. A second one for the same place of its session never leaves the order."""
+        """A bundle takes its place. A second one with the same fifo number never leaves the order."""
         if not self._session(bundle).hold(bundle):
             bundle.passed = True
             return Dropped(Counter.BUNDLE_PLACE_TAKEN)

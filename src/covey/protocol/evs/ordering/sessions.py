@@ -1,9 +1,9 @@
-"""First-in first-out within each session of one view: which places are done, which bundles wait.
+"""First-in first-out within each session of one view: which fifo numbers are done, which bundles wait.
 
-A place is *done* when its bundle has left the order. Reliable bundles may be done ahead of earlier ones, so done places
-are a prefix plus a set. Fragments of a message stay held until the message is delivered as one unit.
+A fifo number is *done* when its bundle has left the order. Reliable bundles may be done ahead of earlier ones, so what
+is done is a prefix plus a set. Fragments of a message stay held until the message is delivered as one unit.
 
-Invariants: F1 the set of places done ahead does not touch the prefix; F2 what is held and done is an earlier fragment.
+Invariants: F1 the set of what is done ahead does not touch the prefix; F2 what is held and done is an earlier fragment.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class SessionOrder:
         self._held: dict[int, Bundle] = {}
 
     def hold(self, bundle: Bundle) -> bool:
-        """Keep a bundle until its message is delivered; False if its place is taken already."""
-        place, held = bundle.fifo_number, self._held
-        if place <= self.done_to or place in held or place in self._done_ahead:
+        """Keep a bundle until its message is delivered; False if its fifo number is taken already."""
+        number, held = bundle.fifo_number, self._held
+        if number <= self.done_to or number in held or number in self._done_ahead:
             return False
-        held[place] = bundle
+        held[number] = bundle
         return True
 
     def has_prefix_of(self, bundle: Bundle) -> bool:
@@ -61,9 +61,9 @@ class SessionOrder:
             last.passed = True
             self.done_to += 1
             return
-        for place in range(last.fifo_number - last.fragments + 1, last.fifo_number + 1):
-            self._held.pop(place).passed = True
-            self._mark(place)
+        for number in range(last.fifo_number - last.fragments + 1, last.fifo_number + 1):
+            self._held.pop(number).passed = True
+            self._mark(number)
 
     def go_past(self, bundle: Bundle) -> None:
         """An earlier fragment leaves the order silently; it stays held until its message is delivered."""
@@ -75,18 +75,18 @@ class SessionOrder:
         return any(bundle.passed for bundle in self._held.values())
 
     def check(self) -> None:
-        assert all(place > self.done_to + 1 for place in self._done_ahead), "F1"
-        assert all(bundle.passed for place, bundle in self._held.items() if self._is_done(place)), "F2"
+        assert all(number > self.done_to + 1 for number in self._done_ahead), "F1"
+        assert all(bundle.passed for number, bundle in self._held.items() if self._is_done(number)), "F2"
 
-    def _is_done(self, place: int) -> bool:
-        return place <= self.done_to or place in self._done_ahead
+    def _is_done(self, number: int) -> bool:
+        return number <= self.done_to or number in self._done_ahead
 
-    def _mark(self, place: int) -> None:
+    def _mark(self, number: int) -> None:
         ahead = self._done_ahead
-        if place > self.done_to + 1:
-            ahead.add(place)
-        elif place > self.done_to:
-            self.done_to = place
+        if number > self.done_to + 1:
+            ahead.add(number)
+        elif number > self.done_to:
+            self.done_to = number
             while ahead and self.done_to + 1 in ahead:
                 self.done_to += 1
                 ahead.remove(self.done_to)
