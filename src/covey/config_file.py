@@ -99,9 +99,9 @@ def _in_force(rule: str, fields: dict[str, Any]) -> str:
     return f"; {values}: change one of them" if named else ""
 
 
-def _checked(raw: Any, kind: type[Checked], text: str, path: Path, table: str) -> Checked:
+def _checked(raw: Any, table_type: type[Checked], text: str, path: Path, table: str) -> Checked:
     try:
-        return msgspec.convert(raw, kind)
+        return msgspec.convert(raw, table_type)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$")
         location = f"{table}{where.rstrip('`')}".lstrip(".")

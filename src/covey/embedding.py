@@ -57,7 +57,7 @@ class EmbeddedDaemon:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         os.write(self._ringer, b"!")
         self._thread.join()
@@ -70,9 +70,9 @@ class EmbeddedDaemon:
         return self.__enter__()
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.__exit__(kind, error, traceback)
+        self.__exit__(error_type, error, traceback)
 
     def _observe(self, _time_ns: int, effect: Effect) -> None:
         if isinstance(effect, Installed):

@@ -8,14 +8,14 @@ import pytest
 
 from covey.guarantees.checkers.verdict import Verdict, Violation
 from covey.lab import failover
-from covey.lab.failover import KINDS, FailoverPlan, measure_failover
+from covey.lab.failover import TROUBLES, FailoverPlan, measure_failover
 
 pytestmark = pytest.mark.live
 
 
 def test_a_trial_measures_each_kind_and_checks_its_trace() -> None:
     (result,) = measure_failover(FailoverPlan(trials=1, pause_trials=1, pause_seconds=1))
-    assert {kind: len(times) for kind, times in result.times.items()} == dict.fromkeys(KINDS, 1) | {"merge": 2}
+    assert {trouble: len(times) for trouble, times in result.times.items()} == dict.fromkeys(TROUBLES, 1) | {"merge": 2}
     assert all(time > 0 for times in result.times.values() for time in times)
     assert result.events > 0
     assert (result.violations, result.kept) == ([], [])

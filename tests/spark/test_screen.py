@@ -93,7 +93,7 @@ def test_runs_with_clients_are_left_to_the_exact_checks(spark: SparkSession, tmp
     write_parquet([*rows, msgspec.structs.replace(row, run="daemons", level="S")], tmp_path / "a.parquet")
     doubts = screen.others(read_trace(spark, tmp_path))
     names = {hashed: run for run, hashed in _hashed([*indexes, "told", "daemons"], spark).items()}
-    assert {(names[one["run_id"]], one["kind"]) for one in doubts.collect()} == {
+    assert {(names[one["run_id"]], one["subject"]) for one in doubts.collect()} == {
         *((run, screen.OF_RUN) for run in (*indexes, "told")),
         *((run, screen.OF_ROWS) for run in ("torn", "short", "told")),
     }

@@ -22,7 +22,7 @@ from covey.drivers.live.launch import DaemonOptions, from_arguments
 from covey.guarantees.checkers.verdict import Violation
 from covey.lab import failover
 from covey.lab.cluster import LiveError
-from covey.lab.failover import KINDS, Failover, FailoverPlan
+from covey.lab.failover import TROUBLES, Failover, FailoverPlan
 
 RUNNING: Any = {
     "state": "op",
@@ -277,7 +277,7 @@ def with_result(monkeypatch: pytest.MonkeyPatch, result: Failover | LiveError) -
 
 
 def test_failover_tells_medians_and_worst_cases(runner: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = {kind: [1.0, 9.0, 2.0] for kind in KINDS}
+    times = {trouble: [1.0, 9.0, 2.0] for trouble in TROUBLES}
     plans = with_result(monkeypatch, Failover(times, events=5))
     ran = runner.invoke(app, ["bench", "failover", "--json", "--pause-trials", "2", "--pause-seconds", "7"])
     assert ran.exit_code == 0

@@ -60,34 +60,34 @@ def screened_runs(trace: DataFrame, rows: int, shop: Workshop) -> Screened:
         seen = shop.keep("screen-seen", screen.seen(each_stay, digests.per_stay(found)))
         doubts = shop.keep("screen-doubts", screen.doubts(seen, found, is_claimed))
         (rows_of_daemons,) = seen.agg(F.sum("rows")).collect()[0]
-        kinds = _kinds(doubts)
+        subjects = _subjects(doubts)
     more = {}
     if rows_of_daemons != rows:
         more["screen-others"] = screen.others(trace)
-    if screen.OF_SITE in kinds:
+    if screen.OF_SITE in subjects:
         more["screen-shared"] = screen.shared_places(doubts, seen, digests.sends(trace))
     if more:
         looked_up = [shop.keep_few(name, table) for name, table in more.items()]
-        doubts = union([doubts.where(F.col("kind") != screen.OF_SITE), *looked_up])
-        kinds = _kinds(doubts)
+        doubts = union([doubts.where(F.col("subject") != screen.OF_SITE), *looked_up])
+        subjects = _subjects(doubts)
     with shop.small(is_small):
-        return _concluded(seen, digests.per_session(found), doubts, kinds, shop)
+        return _concluded(seen, digests.per_session(found), doubts, subjects, shop)
 
 
-def _kinds(doubts: DataFrame) -> set[str]:
-    return {row["kind"] for row in doubts.select("kind").distinct().collect()}
+def _subjects(doubts: DataFrame) -> set[str]:
+    return {row["subject"] for row in doubts.select("subject").distinct().collect()}
 
 
-def _concluded(seen: DataFrame, sessions: DataFrame, doubts: DataFrame, kinds: set[str], shop: Workshop) -> Screened:
-    doubts = doubts.where(F.col("kind") != screen.OF_ROWS)
-    is_all = kinds <= {screen.OF_ROWS}
+def _concluded(seen: DataFrame, sessions: DataFrame, doubts: DataFrame, subjects: set[str], shop: Workshop) -> Screened:
+    doubts = doubts.where(F.col("subject") != screen.OF_ROWS)
+    is_all = subjects <= {screen.OF_ROWS}
     runs = seen.where(F.col("run").isNotNull()).select("run", "run_id").distinct()
     good = seen.where(F.col("view").isNotNull())
     if is_all:
         good, proven, partly = good.withColumn("proven", F.lit(True)), runs, runs.limit(0)
     else:
-        vetoed = doubts.where(F.col("kind") == screen.OF_RUN)
-        bad = doubts.where(F.col("kind") == screen.OF_VIEW)
+        vetoed = doubts.where(F.col("subject") == screen.OF_RUN)
+        bad = doubts.where(F.col("subject") == screen.OF_VIEW)
         proven = runs.join(doubts, "run_id", "left_anti")
         partly = runs.join(doubts, "run_id", "left_semi").join(vetoed, "run_id", "left_anti")
         good = good.join(vetoed, "run_id", "left_anti").join(bad, ["run_id", "view"], "left_anti")
@@ -99,5 +99,5 @@ def _concluded(seen: DataFrame, sessions: DataFrame, doubts: DataFrame, kinds: s
         good=good.where(~F.col("proven")).select("run", "view").distinct(),
         found=added_up(counted(screened.premises(good, sessions))),
         is_all=is_all,
-        is_whole=screen.OF_ROWS not in kinds,
+        is_whole=screen.OF_ROWS not in subjects,
     )

@@ -132,9 +132,11 @@ def _judge_schema(path: Path, found: pa.Schema) -> None:
     if missing := [column for column in COLUMNS if column not in found.names]:
         raise TraceError(f"{path} lacks the columns {', '.join(missing)}: convert it again from its segments.")
     for column in COLUMNS:
-        kind, expected = found.field(column).type, LOGICAL_SCHEMA.field(column).type
-        if (kind.value_type if pa.types.is_dictionary(kind) else kind) != expected:
-            raise TraceError(f"{path}: column {column} is {kind}, not {expected}: convert it again from its segments.")
+        found_type, expected = found.field(column).type, LOGICAL_SCHEMA.field(column).type
+        if (found_type.value_type if pa.types.is_dictionary(found_type) else found_type) != expected:
+            raise TraceError(
+                f"{path}: column {column} is {found_type}, not {expected}: convert it again from its segments."
+            )
 
 
 def _judge_values(path: Path, file: pq.ParquetFile, number: int) -> None:

@@ -42,22 +42,24 @@ class TraceFile:
             column_encoding=dict.fromkeys(GROWING, "DELTA_BINARY_PACKED"),
         )
         self._claimant = Claimant()
-        self._waiting: dict[str, list[pa.Table]] = {kind: [] for kind in (*MESSAGES, REST)}
+        self._waiting: dict[str, list[pa.Table]] = {event: [] for event in (*MESSAGES, REST)}
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if kind is None:
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        if error_type is None:
             self._flush(1)
         self._writer.close()
-        if kind is None:
+        if error_type is None:
             self._partial.rename(self._path)
 
     def add(self, rows: pa.Table) -> None:
         rows = self._with_claims(rows)
-        for kind, some in _parted(rows).items():
-            self._waiting[kind].append(some)
+        for event, some in _parted(rows).items():
+            self._waiting[event].append(some)
         self._flush(ROWS_A_GROUP)
 
     def _with_claims(self, rows: pa.Table) -> pa.Table:
@@ -79,4 +81,4 @@ def _parted(rows: pa.Table) -> dict[str, pa.Table]:
     of_daemons = pc.equal(rows["level"], "S")
     masks = {event: pc.fill_null(pc.and_(of_daemons, pc.equal(rows["event"], event)), False) for event in MESSAGES}
     masks[REST] = pc.invert(pc.or_(*masks.values()))
-    return {kind: rows.filter(mask) for kind, mask in masks.items()}
+    return {event: rows.filter(mask) for event, mask in masks.items()}

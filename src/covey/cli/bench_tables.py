@@ -24,16 +24,16 @@ def show_failover(result: Failover, as_json: bool) -> None:
     """For people: the times, unless JSON has told them; and what was violated in any case."""
     from rich.table import Table
 
-    from covey.lab.failover import KINDS
+    from covey.lab.failover import TROUBLES
 
     from .tables import console
 
     screen, summary = console(), result.summary()
     table = Table("what", "trials", "median ms", "worst ms")
-    for kind, meaning in KINDS.items():
-        if times := result.times[kind]:
+    for trouble, meaning in TROUBLES.items():
+        if times := result.times[trouble]:
             table.add_row(
-                meaning, str(len(times)), f"{summary[f'{kind}_ms']:.0f}", f"{summary[f'{kind}_worst_ms']:.0f}"
+                meaning, str(len(times)), f"{summary[f'{trouble}_ms']:.0f}", f"{summary[f'{trouble}_worst_ms']:.0f}"
             )
     if not as_json:
         screen.print(table)

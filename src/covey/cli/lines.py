@@ -137,7 +137,7 @@ def clock_text(now: float) -> str:
 
 def event_json(event: Single, time_ns: int) -> dict[str, Any]:
     """Text as it is; what is not UTF-8 under `payload_base64`."""
-    told: dict[str, Any] = {"kind": _KINDS[type(event)], "time_ns": time_ns}
+    told: dict[str, Any] = {"kind": _EVENT_NAMES[type(event)], "time_ns": time_ns}
     match event:
         case Message():
             return told | _message_json(event)
@@ -156,7 +156,7 @@ def event_json(event: Single, time_ns: int) -> dict[str, Any]:
             return told | {"name": event.name, "process": event.process}
 
 
-_KINDS: Final = {
+_EVENT_NAMES: Final = {
     Message: "message", View: "view", Transitional: "transitional", SelfLeave: "left", Failure: "failure",
     Disconnected: "disconnected", Reconnecting: "reconnecting", Reconnected: "reconnected",
 }  # fmt: skip

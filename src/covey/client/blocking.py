@@ -332,7 +332,7 @@ class Session(SessionBase):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         with self._unless(error):
             self.disconnect()

@@ -98,10 +98,10 @@ class Connecting:
         return self._session
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._session is not None:
-            await self._session.__aexit__(kind, error, traceback)
+            await self._session.__aexit__(error_type, error, traceback)
 
     # What people write who forget a word. Type checkers know it by themselves.
     if not TYPE_CHECKING:

@@ -89,8 +89,8 @@ async def _connected_unix(endpoint: Unix) -> socket.socket:
 async def _connected_tcp(endpoint: Tcp) -> socket.socket:
     loop = asyncio.get_running_loop()
     problem: OSError = OSError(f"{endpoint.host} has no address")
-    for family, kind, number, _, where in await loop.getaddrinfo(*endpoint, type=socket.SOCK_STREAM):
-        connecting = socket.socket(family, kind | socket.SOCK_NONBLOCK, number)
+    for family, socket_type, number, _, where in await loop.getaddrinfo(*endpoint, type=socket.SOCK_STREAM):
+        connecting = socket.socket(family, socket_type | socket.SOCK_NONBLOCK, number)
         try:
             await loop.sock_connect(connecting, where)
         except OSError as error:

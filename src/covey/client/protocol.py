@@ -248,10 +248,10 @@ class ClientProtocol:
         """What happened, from what the daemon sent."""
         events: list[Event] = []
         try:
-            for kind, body in self._frames(bytes(data)):  # Batches may keep it: it must not change.
+            for code, body in self._frames(bytes(data)):  # Batches may keep it: it must not change.
                 if self._state is not ClientState.OPEN and self._state is not ClientState.GREETING:
                     break
-                happened = self._on_word(read_from_daemon(kind, body))
+                happened = self._on_word(read_from_daemon(code, body))
                 if self._observer is not None:  # Word by word, whatever came in one read.
                     self._observer.on_events(happened)
                 events += happened

@@ -127,8 +127,8 @@ def _as_bytes(payload: Data) -> bytes:
     try:
         return bytes(memoryview(payload))
     except TypeError:
-        kind = type(payload).__name__
-        raise ArgumentError(f"a payload is bytes, not {kind}: encode it first, text with text.encode()") from None
+        given = type(payload).__name__
+        raise ArgumentError(f"a payload is bytes, not {given}: encode it first, text with text.encode()") from None
 
 
 def _too_large(size: int, route: Route) -> MessageTooLargeError:

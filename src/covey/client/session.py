@@ -324,7 +324,7 @@ class Session(SessionBase):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         with self._unless(error):
             await self.disconnect()

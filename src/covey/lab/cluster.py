@@ -33,7 +33,7 @@ from .daemon import MODULE, LabOptions
 HOST: Final = "127.0.0.1"
 WITHIN_S: Final = 15.0
 
-Kind = TypeVar("Kind")
+Wanted = TypeVar("Wanted")
 
 
 class LiveError(CoveyError):
@@ -225,11 +225,11 @@ class LocalCluster(Children):
             with self._changed:
                 self._changed.wait(0.02)
 
-    def _wait_for_event(self, child: Child, kind: type[Kind], after: int) -> Kind:
-        def found() -> Kind | None:
-            return next((event for event in child.events[after:] if isinstance(event, kind)), None)
+    def _wait_for_event(self, child: Child, wanted: type[Wanted], after: int) -> Wanted:
+        def found() -> Wanted | None:
+            return next((event for event in child.events[after:] if isinstance(event, wanted)), None)
 
-        self.wait_until(lambda: found() is not None, f"{kind.__name__} from {child.name}")
+        self.wait_until(lambda: found() is not None, f"{wanted.__name__} from {child.name}")
         event = found()
         assert event is not None
         return event

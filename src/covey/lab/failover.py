@@ -1,6 +1,6 @@
 """How fast a live cluster notices and heals: each trouble is timed to the common view at the last daemon it concerns.
 
-In:        how many daemons, how often, a seed.  Out: milliseconds by kind of trouble, and what broke a guarantee.
+In:        how many daemons, how often, a seed.  Out: milliseconds by what the trouble was, and what broke a guarantee.
 Not here:  judgement of the trace (guarantees/checkers), how it is shown (cli/bench.py).
 
 Victims are the representative, the holder of the token and anybody, in turn; the seed decides the rest.
@@ -25,7 +25,7 @@ from covey.guarantees.checkers.verdict import Violation
 
 from .cluster import LiveError, LocalCluster
 
-KINDS: Final = {
+TROUBLES: Final = {
     "start": "start of all, from before the first process is made",
     "kill": "kill -9 of one",
     "stop": "SIGTERM of one",
@@ -47,24 +47,24 @@ class FailoverPlan(msgspec.Struct, frozen=True):
 
 
 class Failover(msgspec.Struct):
-    """Milliseconds of each trial, by kind; and what the checkers found in the traces."""
+    """Milliseconds of each trial, by trouble; and what the checkers found in the traces."""
 
-    times: dict[str, list[float]] = msgspec.field(default_factory=lambda: {kind: [] for kind in KINDS})
+    times: dict[str, list[float]] = msgspec.field(default_factory=lambda: {trouble: [] for trouble in TROUBLES})
     events: int = 0
     violations: list[Violation] = []
     kept: list[Path] = []
     """Directories of trials that broke a guarantee."""
 
-    def add(self, kind: str, since_ns: int, views: list[View]) -> None:
-        self.times[kind].append(max(view.time_ns - since_ns for view in views) / 1_000_000)
+    def add(self, trouble: str, since_ns: int, views: list[View]) -> None:
+        self.times[trouble].append(max(view.time_ns - since_ns for view in views) / 1_000_000)
 
     def summary(self) -> dict[str, float]:
         """Medians and worst cases of whatever was measured."""
         found: dict[str, float] = {"trials": len(self.times["start"]), "resume_trials": len(self.times["resume"])}
-        for kind, times in self.times.items():
+        for trouble, times in self.times.items():
             if times:
-                found[f"{kind}_ms"] = round(median(times), 1)
-                found[f"{kind}_worst_ms"] = round(max(times), 1)
+                found[f"{trouble}_ms"] = round(median(times), 1)
+                found[f"{trouble}_worst_ms"] = round(max(times), 1)
         return found | {"events": self.events, "violations": len(self.violations)}
 
 
@@ -88,7 +88,7 @@ def measure_failover(plan: FailoverPlan) -> Iterator[Failover]:
 
 
 class _Trial:
-    """All kinds of trouble, once, on a cluster of its own; then its trace is checked."""
+    """Every trouble, once, on a cluster of its own; then its trace is checked."""
 
     def __init__(self, cluster: LocalCluster, number: int, random: Random, result: Failover) -> None:
         self._cluster = cluster
@@ -101,19 +101,19 @@ class _Trial:
         before = time.time_ns()
         self._cluster.start(*self._names)
         self._result.add("start", before, self._cluster.wait_for_view(*self._names))
-        for kind in ("kill", "stop"):
-            self._lose_and_merge(kind)
+        for trouble in ("kill", "stop"):
+            self._lose_and_merge(trouble)
         if pause_seconds is not None:
             self._pause(pause_seconds)
         self._check()
 
-    def _lose_and_merge(self, kind: str) -> None:
+    def _lose_and_merge(self, trouble: str) -> None:
         """One daemon goes and comes back."""
         cluster = self._cluster
         cluster.wait_for_traffic(20)
         victim = self._victim()
-        since = cluster.kill(victim) if kind == "kill" else cluster.stop(victim)
-        self._result.add(kind, since, cluster.wait_for_view(*self._without(victim)))
+        since = cluster.kill(victim) if trouble == "kill" else cluster.stop(victim)
+        self._result.add(trouble, since, cluster.wait_for_view(*self._without(victim)))
         cluster.wait_for_traffic(20)
         since = time.time_ns()
         cluster.start(victim)

@@ -96,10 +96,10 @@ class Forger:
 
     def _ballot(self, sender: Life) -> Ballot:
         view = self.facts.view
-        kind = self._random.random()
-        if kind < 0.6:
+        drawn = self._random.random()
+        if drawn < 0.6:
             return view
-        return Ballot(self.number(view.counter + 1), *sender) if kind < 0.9 else Ballot(self.number(7), *self._life())
+        return Ballot(self.number(view.counter + 1), *sender) if drawn < 0.9 else Ballot(self.number(7), *self._life())
 
     def _floor(self, about: int) -> Floor:
         return Floor(self.number(about), self._random.choice((-1, 0, 1, 2)))

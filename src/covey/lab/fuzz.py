@@ -79,7 +79,7 @@ class Fuzzer:
         self.learn(facts)
         self._codec = Codec(facts.cluster.name, facts.digest, facts.target)
         self._head_bytes = self._codec.overhead
-        self._kinds: tuple[tuple[float, Callable[[], bytes]], ...] = (
+        self._makers: tuple[tuple[float, Callable[[], bytes]], ...] = (
             (0.06, self._noise),
             (0.12, self._noise_behind_a_head),
             (0.25, self._truncated),
@@ -96,7 +96,7 @@ class Fuzzer:
 
     def datagram(self) -> bytes:
         drawn = self._random.random()
-        return next(make for bound, make in self._kinds if drawn < bound)()
+        return next(make for bound, make in self._makers if drawn < bound)()
 
     def _noise(self) -> bytes:
         return self._random.randbytes(self._random.choice(NOISE_BYTES))

@@ -57,8 +57,8 @@ class HelperProcess:
         except BrokenPipeError:
             return  # It has died; whoever reads what it says is told.
 
-    def answer(self, kind: type[Answer], within_s: float = PATIENCE_S) -> Answer:
-        return msgspec.json.decode(self._line(within_s), type=kind)
+    def answer(self, wanted: type[Answer], within_s: float = PATIENCE_S) -> Answer:
+        return msgspec.json.decode(self._line(within_s), type=wanted)
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

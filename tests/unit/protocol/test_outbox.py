@@ -16,7 +16,7 @@ from tests.unit.protocol.builders import VIEW, bundle
 
 
 def read(parts: tuple[bytes | memoryview, ...]) -> list[FromDaemon]:
-    return [read_from_daemon(kind, body) for kind, body in Splitter(1 << 20).feed(b"".join(parts))]
+    return [read_from_daemon(code, body) for code, body in Splitter(1 << 20).feed(b"".join(parts))]
 
 
 def change(stamp: int, *came: str) -> Change:

@@ -41,7 +41,7 @@ def words(portions: Iterable[Told | Passed], session: int) -> list[FromDaemon]:
     for portion in portions:
         if isinstance(portion, Told) and portion.what is not None and session in portion.sessions:
             frames = Splitter(1 << 20).feed(b"".join(portion.what.entry(NATIVE).parts()))
-            found += [read_from_daemon(kind, body) for kind, body in frames]
+            found += [read_from_daemon(code, body) for code, body in frames]
     return found
 
 

@@ -59,7 +59,7 @@ def _judge_counts(counted: DataFrame) -> DataFrame:
     asked = F.explode(F.array(F.lit("all"), F.lit("sides")))
     counted = counted.withColumn("process", F.array_min("holders")).withColumn("asked", asked)
     of_all, of_sides = F.col("asked") == "all", F.col("asked") == "sides"
-    moved, strength = F.col("kind") == "move", F.col("strength")
+    moved, strength = F.col("occasion") == "move", F.col("strength")
     labels = {
         "S8": of_all & moved,
         "M2": of_all & moved & (strength == RELIABLE) & ~is_client(),
@@ -105,7 +105,7 @@ def _judge_counts(counted: DataFrame) -> DataFrame:
 
 def _elsewhere(tables: Tables, counted: DataFrame) -> DataFrame:
     """S9, C2: a co-mover that delivered a message, but not in the view in which the others did."""
-    partly = counted.where(is_client() & (F.col("kind") == "move") & (F.col("have") < F.col("size")))
+    partly = counted.where(is_client() & (F.col("occasion") == "move") & (F.col("have") < F.col("size")))
     partly = partly.withColumn("process", F.explode(F.array_except("processes", "holders")))
     partly = partly.join(tables.delivered.select(*PROCESS, "message", "index"), [*PROCESS, "message"])
     labels = {"S9": F.lit(True), "C2": F.lit(True), "M8": F.col("from_outside")}
@@ -136,7 +136,7 @@ def _same_spans(tables: Tables) -> DataFrame:
     spans = tables.cohorts.where(is_client() & F.col("spanned")).join(stays, STAY)
     heard = spans.join(own, [*MEMBERSHIP, "span"]).select(*COHORT, "message").distinct()
     due = spans.join(heard, COHORT).join(tables.owed, [*MEMBERSHIP, "message"])
-    moved = F.col("kind") == "move"
+    moved = F.col("occasion") == "move"
     labels = {
         "S8": moved,
         "C2": moved,

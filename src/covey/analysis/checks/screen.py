@@ -58,8 +58,8 @@ from covey.analysis.tables.columns import life_name, life_number, ordered, whole
 from .digests import holds, run_id
 
 OF_RUN, OF_VIEW, OF_VIEWS, OF_SITE, OF_ROWS = "run", "view", "views", "site", "rows"
-"""Kinds of doubts: on all of a run; on the messages of a view; on the views of a run; on the places that daemons of one
-site gave to messages, if several did; and on whether rows are missing."""
+"""What a doubt is on: all of a run; the messages of a view; the views of a run; the places that daemons of one site
+gave to messages, if several did; and whether rows are missing."""
 COUNTS: Final = (
     *("sent", "sent_reliable", "got", "late", "reliable", "fifo", "ordered", "ordered_late", "safe", "safe_late"),
     *("sent_one", "got_one", "late_one"),
@@ -112,7 +112,7 @@ def seen(stays: DataFrame, per_stay: DataFrame) -> DataFrame:
 
 
 def doubts(seen: DataFrame, digests: DataFrame, is_claimed: bool) -> DataFrame:
-    """`run_id`, `view` and what kind of doubt it is."""
+    """`run_id`, `view` and `subject` of each."""
     views = _views(seen)
     of_view = {OF_RUN: F.col("alien"), OF_VIEWS: F.col("odd"), OF_VIEW: F.col("bad"), OF_SITE: F.col("crowded")}
     found = [
@@ -126,18 +126,18 @@ def doubts(seen: DataFrame, digests: DataFrame, is_claimed: bool) -> DataFrame:
 
 def shared_places(doubts: DataFrame, seen: DataFrame, sends: DataFrame) -> DataFrame:
     """Which of the views that are in doubt for their sites have two messages at one place."""
-    crowded = doubts.where(F.col("kind") == OF_SITE).select("run_id", "view")
+    crowded = doubts.where(F.col("subject") == OF_SITE).select("run_id", "view")
     stays = seen.select("stay_id", "run_id", "view").join(crowded, ["run_id", "view"], "left_semi")
     rows = sends.where(F.col("key").isNotNull()).join(F.broadcast(stays), "stay_id")
     shared = rows.groupBy("run_id", "view", "key").agg(F.count("*").alias("messages")).where(F.col("messages") > 1)
     return _each(shared, {OF_VIEW: F.lit(True)}).distinct()
 
 
-def _each(rows: DataFrame, kinds: dict[str, Column]) -> DataFrame:
+def _each(rows: DataFrame, subjects: dict[str, Column]) -> DataFrame:
     """One row for each condition that holds."""
-    which = F.array_compact(F.array(*(F.when(condition, F.lit(kind)) for kind, condition in kinds.items())))
+    which = F.array_compact(F.array(*(F.when(condition, F.lit(subject)) for subject, condition in subjects.items())))
     view = F.col("view") if "view" in rows.columns else F.lit(None).cast("string").alias("view")
-    return rows.select("run_id", view, F.explode(which).alias("kind"))
+    return rows.select("run_id", view, F.explode(which).alias("subject"))
 
 
 def _views(seen: DataFrame) -> DataFrame:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from .columns import is_client
 
-COHORT = ["run", "level", "grp", "kind", "cohort"]
+COHORT = ["run", "level", "grp", "occasion", "cohort"]
 
 
 def cohorts_of(stays: DataFrame, memberships: DataFrame) -> DataFrame:
@@ -41,7 +41,7 @@ def _movers(stays: DataFrame) -> DataFrame:
         "run",
         "level",
         "grp",
-        F.lit("move").alias("kind"),
+        F.lit("move").alias("occasion"),
         F.xxhash64("view", "from_view", "joined").alias("cohort"),
         "process",
         F.col("previous.stay").alias("stay"),
@@ -59,7 +59,7 @@ def _resting(memberships: DataFrame) -> DataFrame:
         "run",
         "level",
         "grp",
-        F.lit("rest").alias("kind"),
+        F.lit("rest").alias("occasion"),
         F.xxhash64("view").alias("cohort"),
         "process",
         "stay",

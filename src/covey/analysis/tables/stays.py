@@ -35,16 +35,16 @@ def marks_of(rows: DataFrame) -> DataFrame:
     grouped = rows.where(F.col("event").isin("view", "transitional", "self_leave"))
     groups = grouped.where(is_client()).select(*GROUP).distinct()
     departures = rows.where(is_client() & F.col("event").isin(*DEPARTED)).drop("grp").join(groups, PROCESS)
-    kind = F.when(F.col("event") == "view", "view").when(F.col("event") == "transitional", "signal").otherwise("close")
-    marks = grouped.unionByName(departures).withColumn("kind", kind)
-    last = F.when(F.col("kind") != "signal", F.struct("kind", "view_new"))
+    which = F.when(F.col("event") == "view", "view").when(F.col("event") == "transitional", "signal").otherwise("close")
+    marks = grouped.unionByName(departures).withColumn("which", which)
+    last = F.when(F.col("which") != "signal", F.struct("which", "view_new"))
     marks = marks.withColumn("last", F.last(last, ignorenulls=True).over(before(GROUP, "index")))
-    current = F.when(F.col("last.kind") == "view", F.coalesce("last.view_new", F.lit("")))
+    current = F.when(F.col("last.which") == "view", F.coalesce("last.view_new", F.lit("")))
     return marks.withColumn("current", current).drop("last")
 
 
 def stays_of(marks: DataFrame, lives: DataFrame) -> DataFrame:
-    stays = _chained(marks.where(F.col("kind") != "signal")).join(_signals(marks), [*GROUP, "stay"], "left")
+    stays = _chained(marks.where(F.col("which") != "signal")).join(_signals(marks), [*GROUP, "stay"], "left")
     stays = stays.withColumn("signals", F.coalesce("signals", F.lit(0)))
     signals_before = F.when(F.col("came"), F.lag("signals").over(ordered(GROUP, "stay")))
     stays = _with_spans(_with_memberships(stays.withColumn("signals_before", signals_before)))
@@ -54,7 +54,7 @@ def stays_of(marks: DataFrame, lives: DataFrame) -> DataFrame:
 def _chained(marks: DataFrame) -> DataFrame:
     """The views, each with the one before it, if it came from there, and with what came after it."""
     named = F.col("view").isNotNull() | ~is_client()
-    came = (F.col("kind") == "view") & F.col("current").isNotNull() & named
+    came = (F.col("which") == "view") & F.col("current").isNotNull() & named
     marks = marks.withColumn("came", came).withColumn("change", place())
     beside = F.struct(
         F.col("index").alias("stay"),
@@ -69,7 +69,7 @@ def _chained(marks: DataFrame) -> DataFrame:
     order = ordered(GROUP, "index")
     marks = marks.withColumn("beside", beside)
     marks = marks.withColumn("earlier", F.lag("beside").over(order)).withColumn("later", F.lead("beside").over(order))
-    views = marks.where(F.col("kind") == "view")
+    views = marks.where(F.col("which") == "view")
     later = F.when(F.col("later.came"), F.col("later"))
     return views.select(
         *GROUP,
@@ -90,8 +90,8 @@ def _chained(marks: DataFrame) -> DataFrame:
 
 def _signals(marks: DataFrame) -> DataFrame:
     """Of each stay: how many signals it has, and where the first one is."""
-    stay = F.last(F.when(F.col("kind") == "view", F.col("index")), ignorenulls=True).over(before(GROUP, "index"))
-    inside = marks.withColumn("stay", stay).where((F.col("kind") == "signal") & F.col("current").isNotNull())
+    stay = F.last(F.when(F.col("which") == "view", F.col("index")), ignorenulls=True).over(before(GROUP, "index"))
+    inside = marks.withColumn("stay", stay).where((F.col("which") == "signal") & F.col("current").isNotNull())
     return inside.groupBy(*GROUP, "stay").agg(F.count("*").alias("signals"), F.min("index").alias("signal"))
 
 

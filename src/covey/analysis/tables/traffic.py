@@ -68,12 +68,12 @@ def inside_of(traffic: DataFrame, marks: DataFrame) -> DataFrame:
     at_clients = traffic.where(is_client()).select(*PROCESS, "index", zipped.alias("at"))
     at_clients = at_clients.select(*PROCESS, "index", F.col("at.groups").alias("grp"), F.col("at.views").alias("named"))
     rows = at_daemons.unionByName(at_clients).withColumn("mark", F.lit(None).cast("bigint"))
-    bounds = marks.where(F.col("kind") != "signal").select(
+    bounds = marks.where(F.col("which") != "signal").select(
         *PROCESS,
         "index",
         "grp",
         F.lit(None).cast("string").alias("named"),
-        F.when(F.col("kind") == "view", F.col("index")).otherwise(F.lit(-1)).alias("mark"),
+        F.when(F.col("which") == "view", F.col("index")).otherwise(F.lit(-1)).alias("mark"),
     )
     both = rows.withColumn("bound", F.lit(False)).unionByName(bounds.withColumn("bound", F.lit(True)))
     mark = F.last("mark", ignorenulls=True).over(until([*PROCESS, "grp"], "index"))

@@ -199,8 +199,8 @@ class Troupe(Children):
                         writer.append(crash_row(row, killed[row.name.partition("@")[0]]))
 
 
-def _said(child: Child, kind: type[Any], after: int = 0) -> list[Any]:
-    return [event for event in child.events[after:] if isinstance(event, kind)]
+def _said(child: Child, wanted: type[Any], after: int = 0) -> list[Any]:
+    return [event for event in child.events[after:] if isinstance(event, wanted)]
 
 
 def _members(child: Child, group: str) -> set[str]:

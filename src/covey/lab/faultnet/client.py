@@ -45,9 +45,9 @@ class RouterProcess:
     def pid(self) -> int:
         return self._popen.pid
 
-    def ask(self, request: Request, kind: type[Answer]) -> Answer:
+    def ask(self, request: Request, wanted: type[Answer]) -> Answer:
         """FaultNetError: the router is gone."""
-        return self._exchange(request, kind)[0]
+        return self._exchange(request, wanted)[0]
 
     def adopt(self, pid: int) -> None:
         """Should the bench die without a chance to clean up, this process is killed."""
@@ -65,7 +65,7 @@ class RouterProcess:
             os.close(namespace)
         self.namespaces = []
 
-    def _exchange(self, request: Request, kind: type[Answer], *descriptors: int) -> tuple[Answer, list[int]]:
+    def _exchange(self, request: Request, wanted: type[Answer], *descriptors: int) -> tuple[Answer, list[int]]:
         with self._one_at_a_time:
             try:
                 say(self._control, request, descriptors)
@@ -76,7 +76,7 @@ class RouterProcess:
         if heard is None:
             raise FaultNetError(f"the router has ended, with code {self._reap()}: it said why on standard error")
         reply, received = heard
-        assert isinstance(reply, kind), f"{request} was answered by {reply}"
+        assert isinstance(reply, wanted), f"{request} was answered by {reply}"
         return reply, received
 
     def _reap(self) -> int:

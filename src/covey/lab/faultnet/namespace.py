@@ -89,8 +89,8 @@ def make_host(host: int, mtu: int, ethernet: bool = False) -> tuple[int, int]:
     _check(_libc.unshare(_CLONE_NEWNET), "unshare")
     device = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        kind = _IFF_TAP_WITHOUT_HEADER if ethernet else _IFF_TUN_WITHOUT_HEADER
-        fcntl.ioctl(device, _TUNSETIFF, _request(DEVICE, struct.pack("=H", kind)))
+        flags = _IFF_TAP_WITHOUT_HEADER if ethernet else _IFF_TUN_WITHOUT_HEADER
+        fcntl.ioctl(device, _TUNSETIFF, _request(DEVICE, struct.pack("=H", flags)))
         _configure(host, mtu)
         return own_namespace(), device
     except OSError:

@@ -29,7 +29,7 @@ from .task import NICE, CrowdTally, CrowdTask, own_group
 AT_A_TIME = 256
 """Sessions that come in together: fewer than a daemon lets wait."""
 READ_BYTES = 256 * 1024
-ALIVE_KIND = encode_word(DaemonAlive())[HEAD_BYTES - 1]
+ALIVE_CODE = encode_word(DaemonAlive())[HEAD_BYTES - 1]
 ANSWER = encode_word(ClientAlive())
 
 
@@ -60,8 +60,8 @@ class FrameHeads:
         self._left = 0
 
     def feed(self, data: bytes) -> list[int]:
-        """The kinds of the frames whose head is complete with this."""
-        kinds, at = [], 0
+        """The codes of the frames whose head is complete with this."""
+        codes, at = [], 0
         while at < len(data):
             if self._left:
                 step = min(self._left, len(data) - at)
@@ -71,10 +71,10 @@ class FrameHeads:
                 self._head += data[at : at + step]
             if len(self._head) == HEAD_BYTES:
                 self._left = int.from_bytes(self._head[:-1], "little")
-                kinds.append(self._head[-1])
+                codes.append(self._head[-1])
                 self._head = b""
             at += step
-        return kinds
+        return codes
 
 
 class Connection:
@@ -198,9 +198,9 @@ class Crowd:
             return
         self._bytes += len(data)
         if one.heads is not None:
-            kinds = one.heads.feed(data)
-            self._frames += len(kinds)
-            if one.answers and ALIVE_KIND in kinds:
+            codes = one.heads.feed(data)
+            self._frames += len(codes)
+            if one.answers and ALIVE_CODE in codes:
                 self._write(one, ANSWER)
 
     def _write(self, one: Connection, more: bytes = b"") -> None:

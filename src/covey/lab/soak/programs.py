@@ -23,7 +23,7 @@ PAUSE_S: Final = 0.15
 CLOSED: Final = ("disconnect", "refused", "crash", "end")
 """With one of these rows a history of a client is at its end."""
 
-Kind = TypeVar("Kind")
+Wanted = TypeVar("Wanted")
 
 
 class Programs(Children):
@@ -91,15 +91,15 @@ class Programs(Children):
             if child.exit_code is not None:
                 raise LiveError(f"{child.name} ended with code {child.exit_code}: {child.last_words()}")
 
-    def _answer(self, child: Child, kind: type[Kind], after: int) -> Kind:
+    def _answer(self, child: Child, wanted: type[Wanted], after: int) -> Wanted:
         deadline = time.monotonic() + WITHIN_S
         while True:
             for event in child.events[after:]:
-                if isinstance(event, kind):
+                if isinstance(event, wanted):
                     return event
             self.refuse_deaths()
             if time.monotonic() > deadline:
-                raise LiveError(f"waited {WITHIN_S:g} s for {kind.__name__} from {child.name}")
+                raise LiveError(f"waited {WITHIN_S:g} s for {wanted.__name__} from {child.name}")
             self._moment()
 
     # --- the end of a run

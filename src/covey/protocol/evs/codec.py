@@ -1,6 +1,6 @@
 """Frames to bytes and back. Bounded: every length is checked before it is used; a bad frame is a FrameError.
 
-Layout: a prefix that all daemons of a cluster share (magic, version, configuration digest, cluster name), then kind,
+Layout: a prefix that all daemons of a cluster share (magic, version, configuration digest, cluster name), then code,
 sender rank and boot id, then the body: msgpack arrays for control, fixed structs for data.
 """
 
@@ -59,8 +59,8 @@ _CONTROL: Final[tuple[type[Control], ...]] = (
     WantGroups,
     GroupPart,
 )
-_KIND: Final = {frame: kind for kind, frame in enumerate(_CONTROL, start=1)}
-_DECODERS: Final = {kind: msgspec.msgpack.Decoder(frame) for frame, kind in _KIND.items()}
+_CODE: Final = {frame: code for code, frame in enumerate(_CONTROL, start=1)}
+_DECODERS: Final = {code: msgspec.msgpack.Decoder(frame) for frame, code in _CODE.items()}
 _DATA, _RESEND, _UNRELIABLE = 32, 33, 34
 _encode: Final = msgspec.msgpack.Encoder().encode
 
@@ -100,7 +100,7 @@ class Codec:
         if isinstance(frame, Data):
             return b"".join((self._head(_DATA), *_data_parts(frame)))
         if isinstance(frame, Control):
-            return self._head(_KIND[type(frame)]) + _encode(frame)
+            return self._head(_CODE[type(frame)]) + _encode(frame)
         if isinstance(frame, Resend):
             parts = [part for bundle in frame.bundles for part in bundle_parts(bundle)]
             return b"".join(
@@ -120,11 +120,11 @@ class Codec:
     def _decode(self, data: bytes) -> Header:
         if not data.startswith(self._prefix):
             raise self._stranger(data)
-        kind, rank, boot = _SENDER.unpack_from(data, len(self._prefix))
+        code, rank, boot = _SENDER.unpack_from(data, len(self._prefix))
         check_number(boot)
         sender = Life(rank, boot)
-        if kind != _DATA:
-            return Header(sender, _body(kind, memoryview(data)[self.overhead :]))
+        if code != _DATA:
+            return Header(sender, _body(code, memoryview(data)[self.overhead :]))
         view = Ballot(*_BALLOT.unpack_from(data, self.overhead))
         frame = _read_data(view, data, self._head_bytes)
         if len(self._heads) == HEADS_MAX:
@@ -132,8 +132,8 @@ class Codec:
         self._heads[data[: self._head_bytes]] = sender, view
         return Header(sender, frame)
 
-    def _head(self, kind: int) -> bytes:
-        return self._prefix + _SENDER.pack(kind, self._rank, self._boot)
+    def _head(self, code: int) -> bytes:
+        return self._prefix + _SENDER.pack(code, self._rank, self._boot)
 
     def _stranger(self, data: bytes) -> FrameError:
         """Name what differs, for the operator: not ours at all, another version, cluster or configuration."""
@@ -152,17 +152,17 @@ class Codec:
         return OutsiderError("another configuration", detail, "give it the same covey.toml, and restart it", rank)
 
 
-def _body(kind: int, body: memoryview) -> Frame:
-    decoder = _DECODERS.get(kind)
+def _body(code: int, body: memoryview) -> Frame:
+    decoder = _DECODERS.get(code)
     if decoder is not None:
         return decoder.decode(body)  # type: ignore[return-value]
     view, at = Ballot(*_BALLOT.unpack_from(body)), _BALLOT.size
-    if kind == _RESEND:
+    if code == _RESEND:
         (count,) = _COUNT.unpack_from(body, at)
         return Resend(view, _read_bundles(body[at + _COUNT.size :], count))
-    if kind == _UNRELIABLE:
+    if code == _UNRELIABLE:
         return Unreliable(view, read_bundle(body[at:]))
-    raise FrameError("unknown frame kind", str(kind))
+    raise FrameError("unknown frame kind", str(code))
 
 
 def _read_bundles(body: memoryview, count: int) -> tuple[Bundle, ...]:
@@ -203,11 +203,11 @@ def _read_data(view: Ballot, data: bytes, at: int) -> Data:
 
 
 def frame_name(data: bytes) -> str:
-    """The kind of frame in a datagram, by its lower-case name; empty if it is none. For tools that watch a network."""
+    """The frame in a datagram, by its lower-case name; empty if it is none. For tools that watch a network."""
     if len(data) < 13 or not data.startswith(MAGIC):
         return ""
     at = 12 + data[11]
-    kind = data[at] if at < len(data) else 0
-    if 0 < kind <= len(_CONTROL):
-        return _CONTROL[kind - 1].__name__.lower()
-    return {_DATA: "data", _RESEND: "resend", _UNRELIABLE: "unreliable"}.get(kind, "")
+    code = data[at] if at < len(data) else 0
+    if 0 < code <= len(_CONTROL):
+        return _CONTROL[code - 1].__name__.lower()
+    return {_DATA: "data", _RESEND: "resend", _UNRELIABLE: "unreliable"}.get(code, "")

@@ -1,6 +1,6 @@
 """The bytes of the native dialect: what a client and its daemon say to each other over a stream.
 
-A frame is a length, a kind and a body. Control bodies are msgpack arrays; SEND and DATA are many, and have fixed heads.
+A frame is a length, a code and a body. Control bodies are msgpack arrays; SEND and DATA are many, and have fixed heads.
 The bytes after the head of a SEND are the payload of the bundle that daemons order, and come out of every DATA
 unchanged (bodies.py).
 
@@ -61,10 +61,10 @@ _DAEMON_WORDS: Final[tuple[type[Word], ...]] = (
     GroupChanges,
     DaemonAlive,
 )
-_KIND: Final[dict[type[Word], int]] = {word: kind for kind, word in enumerate(_CLIENT_WORDS, start=1)} | {
-    word: kind for kind, word in enumerate(_DAEMON_WORDS, start=33)
+_CODE: Final[dict[type[Word], int]] = {word: code for code, word in enumerate(_CLIENT_WORDS, start=1)} | {
+    word: code for code, word in enumerate(_DAEMON_WORDS, start=33)
 }
-_DECODERS: Final = {kind: msgspec.msgpack.Decoder(word) for word, kind in _KIND.items()}
+_DECODERS: Final = {code: msgspec.msgpack.Decoder(word) for word, code in _CODE.items()}
 _SENDING, _ARRIVED = 32, 64
 _SERVICES: Final = tuple(Service)
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -79,7 +79,7 @@ _DATA = struct.Struct("<BBIQQHQQHB")
 
 def encode_word(word: Word) -> bytes:
     body = _encode(word)
-    return _HEAD.pack(len(body), _KIND[type(word)]) + body
+    return _HEAD.pack(len(body), _CODE[type(word)]) + body
 
 
 def sending_head(
@@ -117,7 +117,7 @@ def changes_frame(group: str, pieces: Sequence[bytes]) -> bytes:
     """A whole `GroupChanges` frame from the pieces of its changes."""
     head = _changes_head(group, len(pieces))
     size = len(head) + sum(map(len, pieces))
-    return b"".join((_HEAD.pack(size, _KIND[GroupChanges]), head, *pieces))
+    return b"".join((_HEAD.pack(size, _CODE[GroupChanges]), head, *pieces))
 
 
 def changes_bytes(group: str, pieces: Sequence[bytes]) -> int:
@@ -146,7 +146,7 @@ def view_frame(around: tuple[bytes, bytes], count: int, names: Sequence[Payload]
     """A whole `GroupView` frame, from the encodings of its members' names in any number of pieces."""
     before, after = around
     size = view_bytes(around, names_bytes) - HEAD_BYTES
-    head = _HEAD.pack(size, _KIND[GroupView])
+    head = _HEAD.pack(size, _CODE[GroupView])
     return b"".join((head, before, b"\xdd", count.to_bytes(4, "big"), *names, after))
 
 
@@ -178,7 +178,7 @@ class Splitter:
         return len(self._kept)
 
     def feed(self, data: bytes) -> list[tuple[int, memoryview]]:
-        """(kind, body) of every frame completed. If one is too large, `problem` says so, and nothing follows it."""
+        """(code, body) of every frame completed. If one is too large, `problem` says so, and nothing follows it."""
         return list(self.frames(data))
 
     def frames(self, data: bytes) -> Iterator[tuple[int, memoryview]]:
@@ -189,10 +189,10 @@ class Splitter:
             at = self._complete(view, finished)
             yield from finished
         while len(data) - at >= HEAD_BYTES and self.problem is None:
-            size, kind = _HEAD.unpack_from(data, at)
+            size, code = _HEAD.unpack_from(data, at)
             if not self._may_be(size) or len(data) - at - HEAD_BYTES < size:
                 break
-            yield kind, view[at + HEAD_BYTES : at + HEAD_BYTES + size]
+            yield code, view[at + HEAD_BYTES : at + HEAD_BYTES + size]
             at += HEAD_BYTES + size
         if at < len(data) and self.problem is None:
             self._kept += view[at:]
@@ -204,15 +204,15 @@ class Splitter:
         if len(self._kept) < HEAD_BYTES:
             return at
         size: int
-        kind: int
-        size, kind = _HEAD.unpack_from(self._kept)
+        code: int
+        size, code = _HEAD.unpack_from(self._kept)
         if not self._may_be(size):
             return len(view)
         end = at + HEAD_BYTES + size - len(self._kept)
         self._kept += view[at:end]
         if end > len(view):
             return len(view)
-        frames.append((kind, memoryview(self._kept)[HEAD_BYTES:]))
+        frames.append((code, memoryview(self._kept)[HEAD_BYTES:]))
         self._kept = bytearray()
         return end
 
@@ -222,25 +222,25 @@ class Splitter:
         return self.problem is None
 
 
-def read_from_client(kind: int, body: memoryview) -> FromClient:
-    if kind == _SENDING:
+def read_from_client(code: int, body: memoryview) -> FromClient:
+    if code == _SENDING:
         return _read_sending(body)
-    if not 1 <= kind <= len(_CLIENT_WORDS):
-        raise FrameError("unknown frame kind", str(kind))
-    return _word(kind, body)  # type: ignore[return-value]
+    if not 1 <= code <= len(_CLIENT_WORDS):
+        raise FrameError("unknown frame kind", str(code))
+    return _word(code, body)  # type: ignore[return-value]
 
 
-def read_from_daemon(kind: int, body: memoryview) -> FromDaemon:
-    if kind == _ARRIVED:
+def read_from_daemon(code: int, body: memoryview) -> FromDaemon:
+    if code == _ARRIVED:
         return _read_arrived(body)
-    if not 33 <= kind < 33 + len(_DAEMON_WORDS):
-        raise FrameError("unknown frame kind", str(kind))
-    return _word(kind, body)  # type: ignore[return-value]
+    if not 33 <= code < 33 + len(_DAEMON_WORDS):
+        raise FrameError("unknown frame kind", str(code))
+    return _word(code, body)  # type: ignore[return-value]
 
 
-def _word(kind: int, body: memoryview) -> Word:
+def _word(code: int, body: memoryview) -> Word:
     try:
-        return _DECODERS[kind].decode(body)
+        return _DECODERS[code].decode(body)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise FrameError("malformed frame", str(error)) from None
 

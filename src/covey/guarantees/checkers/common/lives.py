@@ -136,7 +136,7 @@ def rows_by_process(rows: Iterable[Row], level: str) -> dict[str, list[Row]]:
 
 
 def collect_messages(
-    kind: type[Message_co], sends: Iterable[Row], deliveries: Iterable[Row]
+    message_type: type[Message_co], sends: Iterable[Row], deliveries: Iterable[Row]
 ) -> tuple[dict[str, Message_co], list[Row]]:
     """All messages by name, and the send rows whose message another send row had claimed before."""
     messages: dict[str, Message_co] = {}
@@ -145,10 +145,10 @@ def collect_messages(
         if name_of(row) in messages:
             repeated_sends.append(row)
         else:
-            messages[name_of(row)] = _message_of(kind, row)
+            messages[name_of(row)] = _message_of(message_type, row)
     for row in deliveries:
         if name_of(row) not in messages:
-            messages[name_of(row)] = _message_of(kind, row)
+            messages[name_of(row)] = _message_of(message_type, row)
     return messages, repeated_sends
 
 
@@ -164,9 +164,9 @@ def key_of(row: Row) -> OrderKey | None:
     return row.order_stamp, row.order_site, row.order_index or 0
 
 
-def _message_of(kind: type[Message_co], row: Row) -> Message_co:
+def _message_of(message_type: type[Message_co], row: Row) -> Message_co:
     sent = row.event == "send"
-    return kind(
+    return message_type(
         name=name_of(row),
         sender=row.sender or "",
         session_seq=row.session_seq or 0,
