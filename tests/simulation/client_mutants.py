@@ -17,9 +17,9 @@ from covey.protocol.groups.layer import Groups, Out, names
 from covey.protocol.groups.roster import Member, Roster
 from covey.protocol.groups.step import Members, NetworkStep
 from covey.protocol.inputs import Submit
-from covey.protocol.notices import NET, Change, GroupSignalled, LeftGroup, Run, Views, WholeView
+from covey.protocol.notices import NET, Difference, GroupSignalled, LeftGroup, Run, Views, WholeView
 from covey.protocol.session.session import ClientSession
-from covey.protocol.telling import Changed, Passed, Telling, Told
+from covey.protocol.telling import NextView, Passed, Telling, Told
 from covey.protocol.transport import queue
 from covey.protocol.transport.queue import SubmitQueue, Waiting
 from covey.protocol.values import Bundle, Kind, Service, Stay
@@ -47,19 +47,19 @@ def _views_as(rewrite: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def rewritten(what: Any) -> Any:
         if isinstance(what, WholeView):
             return rewrite(what)
-        return _run_of(what.run.group, map(rewrite, what.changes)) if isinstance(what, Views) else what
+        return _run_of(what.run.group, map(rewrite, what.differences)) if isinstance(what, Views) else what
 
     return rewritten
 
 
-def _run_of(group: str, changes: Iterable[Change]) -> Views:
+def _run_of(group: str, differences: Iterable[Difference]) -> Views:
     run = Run(group)
-    for change in changes:
-        run.add(change, {})
+    for difference in differences:
+        run.add(difference, {})
     return Views(run, 0, len(run))
 
 
-def _with(what: WholeView | Change, **fields: Any) -> WholeView | Change:
+def _with(what: WholeView | Difference, **fields: Any) -> WholeView | Difference:
     return what._replace(**fields)
 
 
@@ -89,7 +89,7 @@ def _one_view_id(what: Any) -> Any:
 
 
 def _nobody_is_apart(what: Any) -> Any:
-    return what._replace(apart=()) if isinstance(what, Change) else what
+    return what._replace(apart=()) if isinstance(what, Difference) else what
 
 
 def _once_for_each_group(right: Any) -> Any:
@@ -100,14 +100,14 @@ def _once_for_each_group(right: Any) -> Any:
 
 
 def _light_views_after_the_signal(right: Any) -> Any:
-    def daemon_change(self: Telling, change: Changed) -> Iterator[Told | Passed]:
-        for effect in change.after:
+    def next_view(self: Telling, coming: NextView) -> Iterator[Told | Passed]:
+        for effect in coming.after:
             if effect.bundle.kind is Kind.JOIN:
                 yield from self._all(self._groups.changed([effect]))
-        rest = [effect for effect in change.after if effect.bundle.kind is not Kind.JOIN]
-        yield from right(self, Changed(rest, change.installed))
+        rest = [effect for effect in coming.after if effect.bundle.kind is not Kind.JOIN]
+        yield from right(self, NextView(rest, coming.installed))
 
-    return daemon_change
+    return next_view
 
 
 def _only_who_was_there(right: Any) -> Any:
@@ -153,13 +153,13 @@ def _free_at_once(right: Any) -> Any:
 
 
 def _crash_unnoticed(right: Any) -> Any:
-    def change(self: Desk, session: ClientSession, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
+    def submit_change(self: Desk, session: ClientSession, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
         if kind is Kind.DISCONNECT:
             self.free(session.number)
         else:
             right(self, session, kind, groups, why)
 
-    return change
+    return submit_change
 
 
 def _joiners_hear_at_once(right: Any) -> Any:
@@ -261,7 +261,7 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
         "S3", "light views are all called net", Groups, "changed", _rewritten(_views_as(_one_view_id))
     ),
     "light view after the signal": Mutant(
-        "C3", "a join between signal and view is shown", Telling, "_daemon_change", _light_views_after_the_signal
+        "C3", "a join between signal and view is shown", Telling, "_next_view", _light_views_after_the_signal
     ),
     "only some strangers adopted": Mutant("C3", "a merge forgets sessions", Roster, "adopt", _at_most_one_session),
     "agreed after the signal untouched": Mutant(
@@ -274,7 +274,7 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
     "every group touched": Mutant("C4", "a daemon change is shown to all", NetworkStep, "_touched", _all_touched),
     "wrong cause": Mutant("C5", "every view is called a join", Groups, "changed", _rewritten(_views_as(_same_cause))),
     "self leave forgotten": Mutant("C6", "nobody learns where it left", Groups, "changed", _rewritten(_no_self_leave)),
-    "crash unnoticed": Mutant("C7", "a crashed client stays a member", Desk, "change", _crash_unnoticed),
+    "crash unnoticed": Mutant("C7", "a crashed client stays a member", Desk, "submit_change", _crash_unnoticed),
     "name free at once": Mutant("C8", "a name is used before its departure", Desk, "depart", _free_at_once),
     "some for members only": Mutant(
         "M8", "some daemons let only members send to a group", Groups, "message", _members_only

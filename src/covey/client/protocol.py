@@ -37,7 +37,7 @@ from covey.protocol.wire.words import (
     Ended,
     Failed,
     FromDaemon,
-    GroupChanges,
+    GroupDifferences,
     GroupLeft,
     GroupSignal,
     GroupView,
@@ -287,8 +287,8 @@ class ClientProtocol:
             return [batch_or_failure(word)]
         if isinstance(word, GroupView):
             return [self._on_view(word)]
-        if isinstance(word, GroupChanges):
-            return self._on_changes(word)
+        if isinstance(word, GroupDifferences):
+            return self._on_differences(word)
         if isinstance(word, GroupSignal):
             return [Transitional(word.group)]
         if isinstance(word, GroupLeft):
@@ -346,13 +346,13 @@ class ClientProtocol:
         self._views[word.group] = view.id
         return view
 
-    def _on_changes(self, word: GroupChanges) -> list[Event]:
+    def _on_differences(self, word: GroupDifferences) -> list[Event]:
         group, roll = word.group, self._rolls.get(word.group)
         if roll is None:
             return self._ended(f"the daemon broke the protocol: changes of {group!r}, of which we have no view")
         views: list[Event] = []
-        for change in word.changes:
-            view, roll = next_view(group, roll, change)
+        for difference in word.differences:
+            view, roll = next_view(group, roll, difference)
             views.append(view)
             self._views[group] = view.id
         self._rolls[group] = roll

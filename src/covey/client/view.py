@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from covey.ids import Ballot
-from covey.protocol.notices import NET, Change
+from covey.protocol.notices import NET, Difference
 from covey.protocol.wire.words import GroupView
 
 from .roll import Names, Roll, roll_of
@@ -62,7 +62,7 @@ class View:
     ...     case View(group=group, members=members):
     ...         print(group, *members)
     room ann@a
-    >>> second, roll = next_view("room", roll, Change(Ballot(7, 0, 3), 1300, 0, ("bob@b:2.9",), (), (), "join", ""))
+    >>> second, roll = next_view("room", roll, Difference(Ballot(7, 0, 3), 1300, 0, ("bob@b:2.9",), (), (), "join", ""))
     >>> second.members, second.transitional, second.detail
     (('ann@a', 'bob@b'), ('ann@a',), 'bob@b:2.9')
     """
@@ -166,14 +166,16 @@ def view_of(word: GroupView) -> tuple[View, Roll]:
     return _view(word, word.group, roll, with_us, word.detail), roll
 
 
-def next_view(group: str, before: Roll, change: Change) -> tuple[View, Roll]:
+def next_view(group: str, before: Roll, difference: Difference) -> tuple[View, Roll]:
     """A view that says what changed."""
-    roll = before.then(change.came, change.gone)
-    with_us = roll.without(change.came + change.apart)
-    return _view(change, group, roll, with_us, change.detail or " ".join(change.came + change.gone)), roll
+    roll = before.then(difference.came, difference.gone)
+    with_us = roll.without(difference.came + difference.apart)
+    return _view(
+        difference, group, roll, with_us, difference.detail or " ".join(difference.came + difference.gone)
+    ), roll
 
 
-def _view(word: GroupView | Change, group: str, roll: Roll, with_us: Roll, detail: str) -> View:
+def _view(word: GroupView | Difference, group: str, roll: Roll, with_us: Roll, detail: str) -> View:
     view, stamp, site = word.view, word.stamp, word.site
     made: View = View.__new__(View)
     _fill(

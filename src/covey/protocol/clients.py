@@ -32,7 +32,7 @@ from .liveness import Liveness
 from .notices import Views
 from .portions import PORTIONS, Portions
 from .requests import Requests
-from .telling import Changed, Telling, Told, told
+from .telling import NextView, Telling, Told, told
 from .values import Kind, Payload, Service
 
 FIRST_SESSION: Final = 100
@@ -96,7 +96,7 @@ class Clients:
 
     def work(self) -> bool:
         """Go on with what is left, as far as this step allows. Whether there was anything to do."""
-        if not (self._has_more() or self._blocked.has_changed or self._desk.queue.has_news):
+        if not (self._has_more() or self._blocked.has_news or self._desk.queue.has_news):
             self.behind = False
             return False  # Most steps have nothing for clients.
         self._tell_waiting()
@@ -111,7 +111,7 @@ class Clients:
         """The next step comes at once if this one could not do all, or something was submitted after it had sent."""
         if self._has_more():
             self._kit.count.add(Counter.CLIENT_WORK_LEFT)
-        elif not (has_submitted or self._blocked.has_changed or self._desk.queue.is_to_try):
+        elif not (has_submitted or self._blocked.has_news or self._desk.queue.is_to_try):
             return
         self._kit.deadlines.set(Deadline.CLIENT_WORK, now_us)
 
@@ -188,7 +188,7 @@ class Clients:
         for session, remedy in desk.slow.look(now_us):
             desk.carry_out(session, remedy)
         self._blocked.look(now_us)
-        self._blocked.has_changed = self._blocked.has_changed or bool(desk.held)
+        self._blocked.has_news = self._blocked.has_news or bool(desk.held)
         self._liveness.look(now_us)
         desk.slow.look_again(now_us)
         self._look_at_blocks()
@@ -207,7 +207,7 @@ class Clients:
             elif isinstance(effect, Signal):
                 self._signalled = []
             elif isinstance(effect, Installed):
-                self._telling.put(Changed(self._signalled or [], effect))
+                self._telling.put(NextView(self._signalled or [], effect))
                 self._signalled = None
                 self._tell_waiting()
 
@@ -294,7 +294,7 @@ class Clients:
         bundle = effect.bundle
         if bundle.kind is Kind.JOIN and self._in_part:
             self._kit.count.add(Counter.JOINED_IN_PART)
-        self._blocked.on_change(bundle, self._desk.now_us)
+        self._blocked.on_ordered(bundle, self._desk.now_us)
         self._look_at_blocks()
         if bundle.kind is Kind.DISCONNECT and bundle.origin == self._kit.me:
             self._desk.free(bundle.session)

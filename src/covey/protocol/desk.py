@@ -98,7 +98,7 @@ class Desk:
 
     # --- ordered changes
 
-    def change(self, session: ClientSession, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
+    def submit_change(self, session: ClientSession, kind: Kind, groups: tuple[str, ...], why: str = "") -> None:
         """An ordered change, behind what the session has sent."""
         session.changes += 1
         self.admission.put(
@@ -112,7 +112,7 @@ class Desk:
         """The senders of its groups, and those who send to it alone, wait until it has caught up."""
         mine = self.groups.roster.groups_of(self.kit.me, session.number)
         for groups in requests([self.address(session.name), *mine]):
-            self.change(session, Kind.BLOCK, groups)
+            self.submit_change(session, Kind.BLOCK, groups)
 
     def address(self, name: str) -> str:
         return f"{name}@{self.kit.name(self.kit.me.rank)}"
@@ -179,7 +179,7 @@ class Desk:
         if session.changes or session.next_seq > 1:
             if not self.is_working:
                 self.kit.count.add(Counter.DISCONNECT_DURING_CHANGE)
-            self.change(session, Kind.DISCONNECT, (), why)
+            self.submit_change(session, Kind.DISCONNECT, (), why)
         else:
             self.free(session.number)
 
@@ -218,7 +218,7 @@ class Desk:
         elif remedy is Remedy.BLOCK:
             self.block(session)
         elif remedy is Remedy.UNBLOCK:
-            self.change(session, Kind.UNBLOCK, ())
+            self.submit_change(session, Kind.UNBLOCK, ())
         elif remedy is Remedy.END:
             self._too_slow(session, "it reads too slowly")
 

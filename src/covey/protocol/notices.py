@@ -25,7 +25,7 @@ NET: Final = (0, 0)
 """Instead of a stamp and a site: the view came with a daemon view, not with an ordered change."""
 
 
-class Change(NamedTuple):
+class Difference(NamedTuple):
     """A view, as its difference from the one before it in the same group.
 
     Members: those before, without who went, with who came. The transitional set: those before who did not go and are
@@ -56,17 +56,17 @@ class Run:
 
     def __init__(self, group: str) -> None:
         self.group = group
-        self.changes: list[Change] = []
+        self.differences: list[Difference] = []
         self.members: Mapping[Any, Named] = {}
         """After the last of them: as the roster has it, so look before anything else changes."""
         self.kept: dict[object, Any] = {}
         """What dialects keep with it, so that bytes are made once."""
 
     def __len__(self) -> int:
-        return len(self.changes)
+        return len(self.differences)
 
-    def add(self, change: Change, members: Mapping[Any, Named]) -> None:
-        self.changes.append(change)
+    def add(self, difference: Difference, members: Mapping[Any, Named]) -> None:
+        self.differences.append(difference)
         self.members = members
 
 
@@ -78,8 +78,8 @@ class Views(NamedTuple):
     stop: int
 
     @property
-    def changes(self) -> list[Change]:
-        return self.run.changes[self.start : self.stop]
+    def differences(self) -> list[Difference]:
+        return self.run.differences[self.start : self.stop]
 
     def lists(self) -> list[tuple[str, ...]]:
         """The members of each view, in no order: for dialects that know only lists."""
@@ -88,10 +88,10 @@ class Views(NamedTuple):
         for at in range(len(self.run) - 1, self.start - 1, -1):
             if at < self.stop:
                 found.append(tuple(present))
-            change = self.run.changes[at]
-            for name in change.came:
+            difference = self.run.differences[at]
+            for name in difference.came:
                 present.pop(name, None)
-            present.update(dict.fromkeys(change.gone))
+            present.update(dict.fromkeys(difference.gone))
         return found[::-1]
 
 

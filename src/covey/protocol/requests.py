@@ -46,8 +46,8 @@ class Requests:
     def go_on(self) -> None:
         """Each that has something to say has its turn, for as long as the step allows."""
         desk = self._desk
-        if self._blocked.has_changed:
-            self._blocked.has_changed = False
+        if self._blocked.has_news:
+            self._blocked.has_news = False
             desk.unheard |= desk.held
             desk.held.clear()
         while self._words_left > 0:
@@ -156,7 +156,7 @@ class Requests:
             return False
         session.asked.add(group)
         desk.memberships += 1
-        desk.change(session, Kind.JOIN, (group,))
+        desk.submit_change(session, Kind.JOIN, (group,))
         return True
 
     def _leave(self, session: ClientSession, group: str) -> bool:
@@ -168,7 +168,7 @@ class Requests:
             return False
         session.asked.discard(group)
         desk.memberships -= 1
-        desk.change(session, Kind.LEAVE, (group,))
+        desk.submit_change(session, Kind.LEAVE, (group,))
         return True
 
     def _has_room(self, session: ClientSession, group: str) -> bool:

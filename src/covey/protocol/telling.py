@@ -44,8 +44,8 @@ class Passed(NamedTuple):
     effect: Deliver | Installed
 
 
-class Changed(NamedTuple):
-    """A daemon change: what was delivered after its signal, and the view."""
+class NextView(NamedTuple):
+    """A view of the daemons, and what was delivered after the signal before it."""
 
     after: list[Deliver]
     installed: Installed
@@ -58,7 +58,7 @@ class Telling:
     def __init__(self, groups: Groups, portions: Portions) -> None:
         self._groups = groups
         self._at_most = portions
-        self._waiting: deque[Deliver | Changed] = deque()
+        self._waiting: deque[Deliver | NextView] = deque()
         self._portions: Iterator[Told | Passed] | None = None
         self._put_off: deque[Iterator[None]] = deque()
         """Groups to be left by who is gone, of which nobody is told."""
@@ -72,7 +72,7 @@ class Telling:
         most = self._at_most
         return len(self._waiting) > most.behind or self.bytes_waiting > most.behind_bytes
 
-    def put(self, item: Deliver | Changed) -> None:
+    def put(self, item: Deliver | NextView) -> None:
         self._waiting.append(item)
         self.bytes_waiting += _bytes_of(item)
 
@@ -91,13 +91,13 @@ class Telling:
 
     def _begin(self) -> Iterator[Told | Passed]:
         item = self._take()
-        if isinstance(item, Changed):
-            return self._daemon_change(item)
+        if isinstance(item, NextView):
+            return self._next_view(item)
         if item.bundle.kind is Kind.MESSAGES:
             return self._all(iter(self._groups.message(item)))
         return self._light_change(item)
 
-    def _take(self) -> Deliver | Changed:
+    def _take(self) -> Deliver | NextView:
         item = self._waiting.popleft()
         self.bytes_waiting -= _bytes_of(item)
         return item
@@ -126,19 +126,19 @@ class Telling:
         run, group = [first], self._groups.only_group(first.bundle)
         while group is not None and self._waiting and len(run) < self._at_most.run:
             item = self._waiting[0]
-            if isinstance(item, Changed) or self._groups.only_group(item.bundle) != group:
+            if isinstance(item, NextView) or self._groups.only_group(item.bundle) != group:
                 break
             self._take()
             run.append(item)
         return run
 
-    def _daemon_change(self, change: Changed) -> Iterator[Told | Passed]:
+    def _next_view(self, coming: NextView) -> Iterator[Told | Passed]:
         yield from self._catch_up()
-        yield from self._all(NetworkStep(self._groups, *change).told())
-        for effect in change.after:
+        yield from self._all(NetworkStep(self._groups, *coming).told())
+        for effect in coming.after:
             if effect.bundle.kind > Kind.MESSAGES:
                 yield Passed(effect)
-        yield Passed(change.installed)
+        yield Passed(coming.installed)
 
     def _all(self, outs: Iterator[Out] | Iterator[Out | None]) -> Iterator[Told]:
         for out in outs:
@@ -164,6 +164,6 @@ def told(out: Out) -> Told:
     return Told(out.sessions, Shared(what), what.bundle.count if isinstance(what, Deliver) else 0)
 
 
-def _bytes_of(item: Deliver | Changed) -> int:
-    effects = item.after if isinstance(item, Changed) else (item,)
+def _bytes_of(item: Deliver | NextView) -> int:
+    effects = item.after if isinstance(item, NextView) else (item,)
     return sum(len(payload) for effect in effects for payload in effect.payloads)

@@ -14,9 +14,9 @@ from covey.client.recording import Recording
 from covey.client.roll import name_of
 from covey.client.view import FIELDS, next_view, view_of
 from covey.errors import FrameError
-from covey.protocol.notices import NET, Change
-from covey.protocol.wire.session import change_piece, changes_frame, encode_word
-from covey.protocol.wire.words import GroupChanges, GroupLeft, GroupView
+from covey.protocol.notices import NET, Difference
+from covey.protocol.wire.session import difference_piece, differences_frame, encode_word
+from covey.protocol.wire.words import GroupDifferences, GroupLeft, GroupView
 from covey.trace.client import ClientRecorder
 from covey.trace.record import Row
 from tests.unit.client.fake_daemon import BALLOT, welcome, welcomed
@@ -28,15 +28,15 @@ def whole(*members: str, stamp: int = 1_100) -> GroupView:
     return GroupView("room", BALLOT, stamp, 1, members, (ME,), "join", BOB)
 
 
-def change(
+def difference(
     stamp: int, came: tuple[str, ...] = (), gone: tuple[str, ...] = (), apart: tuple[str, ...] = (), cause: str = "join"
-) -> Change:
+) -> Difference:
     site = NET[1] if stamp == NET[0] else 1
-    return Change(BALLOT, stamp, site, came, gone, apart, cause, "")
+    return Difference(BALLOT, stamp, site, came, gone, apart, cause, "")
 
 
-def changed(*changes: Change, group: str = "room") -> bytes:
-    return changes_frame(group, [change_piece(one) for one in changes])
+def changed(*differences: Difference, group: str = "room") -> bytes:
+    return differences_frame(group, [difference_piece(one) for one in differences])
 
 
 # --- differences
@@ -48,9 +48,9 @@ def test_each_change_is_a_view_of_its_own() -> None:
     client.feed(encode_word(whole(ME)))
     views = client.feed(
         changed(
-            change(1_200, came=(ZOE, BOB)),
-            change(1_300, gone=(BOB,), cause="leave"),
-            change(NET[0], gone=(), came=(BOB,), apart=(ZOE,), cause="network"),
+            difference(1_200, came=(ZOE, BOB)),
+            difference(1_300, gone=(BOB,), cause="leave"),
+            difference(NET[0], gone=(), came=(BOB,), apart=(ZOE,), cause="network"),
         )
     )
     told = [(one.id, one.members, one.transitional, one.detail) for one in views if isinstance(one, View)]
@@ -72,7 +72,7 @@ def test_a_difference_is_the_same_view_as_the_whole_one() -> None:
     (told,) = (event for event in told_whole(whole(ME), whole(ME, ZOE, stamp=1_200))[1:])
     client = welcomed()
     client.feed(encode_word(whole(ME)))
-    (made,) = client.feed(changed(Change(BALLOT, 1_200, 1, (ZOE,), (), (), "join", BOB)))
+    (made,) = client.feed(changed(Difference(BALLOT, 1_200, 1, (ZOE,), (), (), "join", BOB)))
     assert made == told
     assert repr(made) == repr(told)
     assert hash(made) == hash(told)
@@ -85,7 +85,7 @@ def told_whole(*words: GroupView) -> list[covey.Event]:
 def test_changes_of_a_group_without_a_view_end_the_session() -> None:
     client = welcomed()
     client.feed(encode_word(whole(ME)))
-    (event,) = client.feed(changed(change(1_200, came=(BOB,)), group="hall"))
+    (event,) = client.feed(changed(difference(1_200, came=(BOB,)), group="hall"))
     assert isinstance(event, Disconnected)
     assert event.reason == "the daemon broke the protocol: changes of 'hall', of which we have no view"
     client.check()
@@ -100,15 +100,17 @@ def test_leaving_forgets_who_was_there_and_coming_back_begins_with_a_whole_view(
     client.check()
     client.join("room")
     client.feed(encode_word(whole(ME, stamp=1_400)))
-    (view,) = client.feed(changed(change(1_500, came=(ZOE,))))
+    (view,) = client.feed(changed(difference(1_500, came=(ZOE,))))
     assert isinstance(view, View)
     assert view.members == ("alice@a", "zoe@a")
 
 
 def test_a_whole_view_may_come_between_differences() -> None:
     client = welcomed()
-    client.feed(encode_word(whole(ME)) + changed(change(1_200, came=(BOB,))) + encode_word(whole(ME, ZOE, stamp=1_300)))
-    (view,) = client.feed(changed(change(1_400, gone=(ZOE,))))
+    client.feed(
+        encode_word(whole(ME)) + changed(difference(1_200, came=(BOB,))) + encode_word(whole(ME, ZOE, stamp=1_300))
+    )
+    (view,) = client.feed(changed(difference(1_400, gone=(ZOE,))))
     assert isinstance(view, View)
     assert view.processes == (ME,)
 
@@ -116,14 +118,14 @@ def test_a_whole_view_may_come_between_differences() -> None:
 def test_no_changes_are_no_views() -> None:
     client = welcomed()
     client.feed(encode_word(whole(ME)))
-    assert client.feed(encode_word(GroupChanges("room", ()))) == []
+    assert client.feed(encode_word(GroupDifferences("room", ()))) == []
     assert client.views == {"room": "7.0.3/1100.1"}
 
 
 def test_nothing_is_listed_before_somebody_looks() -> None:
     client = welcomed()
     client.feed(encode_word(whole(ME, *(f"p{number}@a:7.{number}" for number in range(100)))))
-    (view,) = client.feed(changed(change(1_200, came=(BOB,))))
+    (view,) = client.feed(changed(difference(1_200, came=(BOB,))))
     assert isinstance(view, View)
     assert (view._roll.is_made, view._with_us.is_made) == (False, False)
     assert len(view.transitional) == 101
@@ -134,7 +136,7 @@ def test_nothing_is_listed_before_somebody_looks() -> None:
 def test_recorded_views_name_everybody() -> None:
     rows: list[Row] = []
     client = ClientProtocol("alice", observer=Recording(ClientRecorder("live", rows.append)))
-    client.feed(encode_word(welcome()) + encode_word(whole(ME)) + changed(change(1_200, came=(BOB,))))
+    client.feed(encode_word(welcome()) + encode_word(whole(ME)) + changed(difference(1_200, came=(BOB,))))
     assert [(row.event, row.members, row.transitional) for row in rows[1:]] == [
         ("view", (ME,), (ME,)),
         ("view", (ME, BOB), (ME,)),
@@ -176,7 +178,7 @@ def test_a_view_does_not_change() -> None:
 
 def test_a_view_can_be_copied_and_stored_and_shows_all_of_itself() -> None:
     first, roll = view_of(whole(ME, BOB))
-    second, _ = next_view("room", roll, change(1_200, came=(ZOE,)))
+    second, _ = next_view("room", roll, difference(1_200, came=(ZOE,)))
     for one in (first, second):
         assert copy.copy(one) == copy.deepcopy(one) == pickle.loads(pickle.dumps(one)) == one
         assert eval(repr(one), {"View": View, "Order": Order, "Ballot": type(BALLOT)}) == one
@@ -189,6 +191,6 @@ def test_a_view_can_be_copied_and_stored_and_shows_all_of_itself() -> None:
 def test_a_malformed_frame_of_changes_ends_the_session() -> None:
     client = welcomed()
     client.feed(encode_word(whole(ME)))
-    (event,) = client.feed(changes_frame("room", [b"\x90"]))
+    (event,) = client.feed(differences_frame("room", [b"\x90"]))
     assert isinstance(event, Disconnected)
     assert FrameError("malformed frame").reason in event.reason

@@ -14,7 +14,7 @@ from covey.protocol.groups.step import NetworkStep
 from covey.protocol.notices import GroupSignalled, LeftGroup, Views, WholeView
 from covey.protocol.values import Bundle, Kind, Place, Service, Stay
 from covey.protocol.wire.bodies import sender_prefix
-from covey.protocol.wire.words import GroupChanges, GroupView
+from covey.protocol.wire.words import GroupDifferences, GroupView
 from tests.unit.protocol.builders import A
 from tests.unit.protocol.peers import Seen as Knows
 
@@ -108,13 +108,13 @@ class House:
             word = GroupView(*what[:4], what.names(), *what[5:])
             return self._views(session, what.group, word)
         if isinstance(what, Views):
-            return self._views(session, what.run.group, GroupChanges(what.run.group, tuple(what.changes)))
+            return self._views(session, what.run.group, GroupDifferences(what.run.group, tuple(what.differences)))
         if isinstance(what, GroupSignalled | LeftGroup):
             return [Seen(session, type(what).__name__, what.group, "", "")]
         assert isinstance(what, Deliver)
         return [Seen(session, "data", " ".join(what.bundle.groups), "", "")]
 
-    def _views(self, session: int, group: str, word: GroupView | GroupChanges) -> list[Seen]:
+    def _views(self, session: int, group: str, word: GroupView | GroupDifferences) -> list[Seen]:
         knows = self._knows.setdefault((session, group), Knows())
         before = len(knows.views)
         knows.see(word)

@@ -6,12 +6,12 @@ from covey.config import Settings, one_site
 from covey.protocol.asked import Sending
 from covey.protocol.effects import ClientClosed, Effect, Notice
 from covey.protocol.inputs import ClientBytes, ClientConnected
-from covey.protocol.notices import Change
+from covey.protocol.notices import Difference
 from covey.protocol.portions import PORTIONS, Portions
 from covey.protocol.values import Policy, Service
 from covey.protocol.wire.bodies import record_parts, sender_prefix
 from covey.protocol.wire.session import Splitter, encode_word, read_from_daemon, sending_parts
-from covey.protocol.wire.words import MAGIC, VERSION, FromDaemon, GroupChanges, GroupView, Hello, Welcome, Word
+from covey.protocol.wire.words import MAGIC, VERSION, FromDaemon, GroupDifferences, GroupView, Hello, Welcome, Word
 from tests.unit.protocol.network import TinyNetwork
 
 FRAME_MAX = 1 << 26
@@ -96,14 +96,14 @@ def kinds(words: list[FromDaemon]) -> list[str]:
 
 
 def _kinds(word: FromDaemon) -> list[str]:
-    if isinstance(word, GroupChanges):
-        return [change.cause for change in word.changes]
+    if isinstance(word, GroupDifferences):
+        return [difference.cause for difference in word.differences]
     return [word.cause if isinstance(word, GroupView) else type(word).__name__]
 
 
-def changes(words: list[FromDaemon]) -> list[Change]:
+def differences(words: list[FromDaemon]) -> list[Difference]:
     """All views that came as differences."""
-    return [change for word in words if isinstance(word, GroupChanges) for change in word.changes]
+    return [difference for word in words if isinstance(word, GroupDifferences) for difference in word.differences]
 
 
 class Seen:
@@ -117,12 +117,12 @@ class Seen:
     def see(self, word: object) -> None:
         if isinstance(word, GroupView):
             self._add(word.cause, word.members, word.transitional)
-        for change in word.changes if isinstance(word, GroupChanges) else ():
-            stayed = [one for one in self.members if one not in change.gone]
-            assert len(stayed) == len(self.members) - len(change.gone), "somebody went who was not there"
-            assert not set(stayed) & set(change.came), "somebody came who was there"
-            together = tuple(one for one in stayed if one not in change.apart)
-            self._add(change.cause, (*stayed, *change.came), together)
+        for difference in word.differences if isinstance(word, GroupDifferences) else ():
+            stayed = [one for one in self.members if one not in difference.gone]
+            assert len(stayed) == len(self.members) - len(difference.gone), "somebody went who was not there"
+            assert not set(stayed) & set(difference.came), "somebody came who was there"
+            together = tuple(one for one in stayed if one not in difference.apart)
+            self._add(difference.cause, (*stayed, *difference.came), together)
 
     def _add(self, cause: str, members: tuple[str, ...], transitional: tuple[str, ...]) -> None:
         self.members = tuple(sorted(members))

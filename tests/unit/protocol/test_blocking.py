@@ -26,8 +26,8 @@ def blocked_us(blocked: Blocked, seconds: int, asks: bool = True, start_us: int 
     for now_us in range(start_us, start_us + seconds * SECOND_US, LOOK_US):
         if asks:
             asker = now_us // SECOND_US
-            blocked.on_change(change(Kind.BLOCK, "room", session=asker), now_us)
-            blocked.on_change(change(Kind.UNBLOCK, session=asker - 1), now_us)
+            blocked.on_ordered(change(Kind.BLOCK, "room", session=asker), now_us)
+            blocked.on_ordered(change(Kind.UNBLOCK, session=asker - 1), now_us)
         blocked.look(now_us)
         blocked.check()
         waited += LOOK_US * blocked.must_wait(SENDER, ("room",), now_us)
@@ -40,32 +40,32 @@ def blocked_us(blocked: Blocked, seconds: int, asks: bool = True, start_us: int 
 @pytest.mark.parametrize("kind", [Kind.UNBLOCK, Kind.DISCONNECT])
 def test_senders_wait_for_the_last_of_those_who_asked(kind: Kind) -> None:
     blocked = Blocked(25, BLOCK_MAX_MS)
-    blocked.on_change(change(Kind.BLOCK, "room", "hall"), 0)
-    blocked.on_change(change(Kind.BLOCK, "room", origin=B), 0)
-    blocked.on_change(change(kind), 0)
+    blocked.on_ordered(change(Kind.BLOCK, "room", "hall"), 0)
+    blocked.on_ordered(change(Kind.BLOCK, "room", origin=B), 0)
+    blocked.on_ordered(change(kind), 0)
     blocked.check()
-    assert blocked.has_changed
+    assert blocked.has_news
     assert blocked.groups() == ["room"]
     assert blocked.must_wait(SENDER, ("hall", "room"), 0)
     assert not blocked.must_wait(SENDER, ("hall",), 0)
-    blocked.on_change(change(kind, origin=B), 0)
+    blocked.on_ordered(change(kind, origin=B), 0)
     assert blocked.groups() == []
 
 
 def test_requests_end_with_their_view() -> None:
     blocked = Blocked(25, BLOCK_MAX_MS)
-    blocked.on_change(change(Kind.BLOCK, "room"), 0)
+    blocked.on_ordered(change(Kind.BLOCK, "room"), 0)
     blocked.on_view(1)
     blocked.check()
-    assert blocked.has_changed
+    assert blocked.has_news
     assert not blocked.must_wait(SENDER, ("room",), 1)
-    blocked.on_change(change(Kind.UNBLOCK), 2)
+    blocked.on_ordered(change(Kind.UNBLOCK), 2)
     blocked.check()
 
 
 def test_a_request_of_nobody_breaks_a_rule() -> None:
     blocked = Blocked(25, BLOCK_MAX_MS)
-    blocked.on_change(change(Kind.BLOCK, "room"), 0)
+    blocked.on_ordered(change(Kind.BLOCK, "room"), 0)
     blocked._askers["room"].clear()
     with pytest.raises(AssertionError, match="W2"):
         blocked.check()
@@ -89,7 +89,7 @@ def test_the_whole_time_is_never_used_up() -> None:
 
 def test_who_asks_for_the_first_time_gets_its_share_of_the_longest_block() -> None:
     blocked = Blocked(50, BLOCK_MAX_MS)
-    blocked.on_change(change(Kind.BLOCK, "room"), 0)
+    blocked.on_ordered(change(Kind.BLOCK, "room"), 0)
     assert blocked.must_wait(SENDER, ("room",), 9_900_000)
     assert not blocked.must_wait(SENDER, ("room",), 10_100_000)
     assert blocked.groups() == []
@@ -110,7 +110,7 @@ def _a_view(blocked: Blocked, second: int) -> int:
 def test_one_group_does_not_pay_for_another() -> None:
     blocked = Blocked(25, BLOCK_MAX_MS)
     blocked_us(blocked, 100)
-    blocked.on_change(change(Kind.BLOCK, "hall", session=7_000), 100 * SECOND_US)
+    blocked.on_ordered(change(Kind.BLOCK, "hall", session=7_000), 100 * SECOND_US)
     assert blocked.must_wait(SENDER + 1, ("hall",), 100 * SECOND_US)
 
 
@@ -120,8 +120,8 @@ def test_who_sends_to_several_groups_waits_no_longer_than_for_one() -> None:
     waited = [0] * 2
     for now_us in range(0, seconds * SECOND_US, LOOK_US):
         turn = now_us // (2 * SECOND_US)
-        blocked.on_change(change(Kind.BLOCK, groups[turn % 4], session=turn), now_us)
-        blocked.on_change(change(Kind.UNBLOCK, session=turn - 1), now_us)
+        blocked.on_ordered(change(Kind.BLOCK, groups[turn % 4], session=turn), now_us)
+        blocked.on_ordered(change(Kind.UNBLOCK, session=turn - 1), now_us)
         blocked.look(now_us)
         waited[0] += LOOK_US * blocked.must_wait(SENDER, groups, now_us)
         waited[1] += LOOK_US * blocked.must_wait(SENDER + 1, groups[:1], now_us)
@@ -131,11 +131,11 @@ def test_who_sends_to_several_groups_waits_no_longer_than_for_one() -> None:
 
 def test_time_in_which_nobody_asked_is_no_time_that_a_sender_waited() -> None:
     blocked = Blocked(25, BLOCK_MAX_MS)
-    blocked.on_change(change(Kind.BLOCK, "room"), 0)
+    blocked.on_ordered(change(Kind.BLOCK, "room"), 0)
     assert blocked.must_wait(SENDER, ("room",), 0)
-    blocked.on_change(change(Kind.UNBLOCK), SECOND_US)
+    blocked.on_ordered(change(Kind.UNBLOCK), SECOND_US)
     assert not blocked.must_wait(SENDER, ("room",), SECOND_US)
-    blocked.on_change(change(Kind.BLOCK, "room"), 60 * SECOND_US)
+    blocked.on_ordered(change(Kind.BLOCK, "room"), 60 * SECOND_US)
     assert blocked.must_wait(SENDER, ("room",), 60 * SECOND_US)
 
 

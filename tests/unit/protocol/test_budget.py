@@ -12,7 +12,7 @@ from covey.protocol.portions import PORTIONS
 from covey.protocol.wire.session import encode_word
 from covey.protocol.wire.words import MAGIC, VERSION, Ended, Hello, JoinGroup
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
-from tests.unit.protocol.peers import Peer, changes, kinds, network
+from tests.unit.protocol.peers import Peer, differences, kinds, network
 
 BUDGET = 80_000
 SETTINGS = Settings(clients_bytes_max=BUDGET, session_receive_bytes=BUDGET, message_bytes_max=3_000)
@@ -256,7 +256,7 @@ def test_who_lets_something_wait_longer_than_it_said_is_ended() -> None:
     assert "too slowly" in word.reason
     assert word.lag_us >= 800_000
     assert not patient.is_closed
-    assert [one.cause for one in changes(patient.read())] == ["disconnect"]
+    assert [one.cause for one in differences(patient.read())] == ["disconnect"]
 
 
 def test_the_configuration_may_bound_the_time_too() -> None:

@@ -28,7 +28,7 @@ from covey.protocol.wire.words import (
     Word,
 )
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
-from tests.unit.protocol.peers import FRAME_MAX, Peer, changes, kinds, network
+from tests.unit.protocol.peers import FRAME_MAX, Peer, differences, kinds, network
 
 # --- handshake and names
 
@@ -130,7 +130,7 @@ def test_members_at_different_daemons_see_the_same() -> None:
     one.say(JoinGroup("room"))
     one.read()
     other.say(JoinGroup("room"))
-    [change] = changes(one.read())
+    [change] = differences(one.read())
     assert (change.came, change.gone, change.apart, change.cause) == ((other.process,), (), (), "join")
     [view] = other.read()
     assert isinstance(view, GroupView)

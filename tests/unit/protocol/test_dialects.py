@@ -59,8 +59,8 @@ def test_lists_and_differences_tell_the_same(changes: list[tuple[Kind, Life, int
                         assert told == [known[session]]
                     elif isinstance(out.what, Views):
                         views = []
-                        for change in out.what.changes:
-                            known[session] = (known[session] - set(change.gone)) | set(change.came)
+                        for one in out.what.differences:
+                            known[session] = (known[session] - set(one.gone)) | set(one.came)
                             views.append(known[session])
                         assert told == views
 

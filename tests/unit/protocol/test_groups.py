@@ -32,7 +32,7 @@ def test_a_light_view_is_called_after_the_place_of_its_cause() -> None:
     assert (view.view, view.stamp, view.site) == (OLD, 1, 0)
     [_, (_, views)] = filter(None, house.groups.changed([house.effect(Kind.JOIN, A, 2, "room")]))
     assert isinstance(views, Views)
-    assert [(change.view, change.stamp, change.site) for change in views.changes] == [(OLD, 2, 0)]
+    assert [(one.view, one.stamp, one.site) for one in views.differences] == [(OLD, 2, 0)]
 
 
 def test_joining_twice_is_nothing_new() -> None:
@@ -118,7 +118,7 @@ def test_a_lost_daemon_takes_its_members_along() -> None:
     ]
     [*_, (_, views)] = outs
     assert isinstance(views, Views)
-    assert [(change.view, (change.stamp, change.site)) for change in views.changes] == [(NEW, NET)]
+    assert [(one.view, (one.stamp, one.site)) for one in views.differences] == [(NEW, NET)]
 
 
 def test_a_merge_brings_members_that_did_not_move_with_us() -> None:

@@ -13,7 +13,7 @@ from covey.protocol.inputs import ClientBytes, ClientConnected
 from covey.protocol.wire.session import encode_word
 from covey.protocol.wire.words import MAGIC, VERSION, ClientAlive, DaemonAlive, Ended, Hello, JoinGroup, Word
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
-from tests.unit.protocol.peers import Peer, changes, kinds, network
+from tests.unit.protocol.peers import Peer, differences, kinds, network
 
 SETTINGS = Settings(session_alive_ms=1_000)
 
@@ -73,7 +73,7 @@ def test_who_says_nothing_is_given_up_and_its_groups_learn_why(by: str) -> None:
     [*_, word] = watched.read()
     assert isinstance(word, Ended)
     assert "it did not answer for" in word.reason
-    [view] = [one for one in changes(other.read(0)) if one.cause == "disconnect"][:1]
+    [view] = [one for one in differences(other.read(0)) if one.cause == "disconnect"][:1]
     assert view.gone == (watched.process,)
     assert "it did not answer for" in view.detail
     assert any(watched.process in text and "did not answer" in text for text in watched.texts(Notice))

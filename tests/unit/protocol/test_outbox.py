@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from covey.protocol.dialects.entries import Entry
 from covey.protocol.dialects.native import NATIVE, ViewsEntry
 from covey.protocol.effects import Deliver
-from covey.protocol.notices import Change, DaemonSpoke, GroupSignalled, Run, Views
+from covey.protocol.notices import DaemonSpoke, Difference, GroupSignalled, Run, Views
 from covey.protocol.session.outbox import USER_BYTES, SessionOutbox, Total
 from covey.protocol.wire.session import Splitter, encode_word, read_from_daemon
-from covey.protocol.wire.words import Arrived, FromDaemon, GroupChanges, GroupSignal
+from covey.protocol.wire.words import Arrived, FromDaemon, GroupDifferences, GroupSignal
 from tests.unit.protocol.builders import VIEW, bundle
 
 
@@ -19,8 +19,8 @@ def read(parts: tuple[bytes | memoryview, ...]) -> list[FromDaemon]:
     return [read_from_daemon(code, body) for code, body in Splitter(1 << 20).feed(b"".join(parts))]
 
 
-def change(stamp: int, *came: str) -> Change:
-    return Change(VIEW, stamp, 0, came, (), (), "join", "")
+def difference(stamp: int, *came: str) -> Difference:
+    return Difference(VIEW, stamp, 0, came, (), (), "join", "")
 
 
 # --- entries
@@ -46,19 +46,19 @@ def test_messages_are_as_long_as_their_frame_before_and_after_it_is_made() -> No
 def test_any_part_of_a_run_of_views_is_one_frame_as_long_as_it_said(count: int, data: st.DataObject) -> None:
     run = Run("room")
     for number in range(count):
-        run.add(change(number, f"p{number}@a:1.{number}"), {})
+        run.add(difference(number, f"p{number}@a:1.{number}"), {})
     start = data.draw(st.integers(0, count - 1))
     stop = data.draw(st.integers(start + 1, count))
     entry = NATIVE.entry(Views(run, start, stop))
     assert isinstance(entry, ViewsEntry)
     assert sum(map(len, entry.parts())) == entry.size
-    assert read(entry.parts()) == [GroupChanges("room", tuple(run.changes[start:stop]))]
+    assert read(entry.parts()) == [GroupDifferences("room", tuple(run.differences[start:stop]))]
 
 
 def test_who_is_told_the_same_views_gets_the_same_bytes() -> None:
     run = Run("room")
-    run.add(change(1, "p1"), {})
-    run.add(change(2, "p2"), {})
+    run.add(difference(1, "p1"), {})
+    run.add(difference(2, "p2"), {})
     [one], [other] = (NATIVE.entry(Views(run, 0, 2)).parts() for _ in range(2))
     assert one is other
 

@@ -7,7 +7,7 @@ import pytest
 from covey.ids import Life
 from covey.protocol.effects import Deliver, Installed
 from covey.protocol.groups.step import NetworkStep
-from covey.protocol.notices import Change, Views, WholeView
+from covey.protocol.notices import Difference, Views, WholeView
 from covey.protocol.values import Kind, Service
 from tests.unit.protocol.builders import A, B, C
 from tests.unit.protocol.grouphouse import House, stay
@@ -26,7 +26,7 @@ def crowd(*lives: tuple[Life, int]) -> House:
     return house
 
 
-def view_of(house: House, after: list[Deliver], installed: Installed, session: int = 1) -> WholeView | Change:
+def view_of(house: House, after: list[Deliver], installed: Installed, session: int = 1) -> WholeView | Difference:
     """The network view that one session is shown."""
     [what] = [
         out.what
@@ -36,8 +36,8 @@ def view_of(house: House, after: list[Deliver], installed: Installed, session: i
     if isinstance(what, WholeView):
         return what
     assert isinstance(what, Views)
-    [change] = what.changes
-    return change
+    [difference] = what.differences
+    return difference
 
 
 # --- which groups are touched
@@ -92,7 +92,7 @@ def test_a_group_without_members_here_costs_nothing() -> None:
 def test_a_few_of_many_lost_are_told_as_a_difference() -> None:
     house = crowd((A, 5), (B, 5), (C, 1))
     view = view_of(house, [], house.installed(A, B))
-    assert isinstance(view, Change)
+    assert isinstance(view, Difference)
     assert (view.came, view.gone, view.apart, view.cause) == ((), ("c1",), (), "network")
 
 
@@ -107,7 +107,7 @@ def test_a_large_crowd_that_comes_is_told_as_a_list_only_if_that_is_shorter() ->
     house = crowd((A, 2))
     theirs = {C: tuple(stay(C, session) for session in range(1, 10))}
     view = view_of(house, [], house.installed(A, joined=theirs))
-    assert isinstance(view, Change)
+    assert isinstance(view, Difference)
     assert (len(view.came), view.gone) == (9, ())
     again = crowd((A, 2), (B, 9))
     view = view_of(again, [], again.installed(A, joined=theirs))
@@ -122,14 +122,14 @@ def test_who_left_and_came_back_after_the_signal_is_apart() -> None:
     house = crowd((A, 4), (B, 1))
     after = [house.effect(Kind.LEAVE, B, 1, "room"), house.effect(Kind.JOIN, B, 1, "room")]
     view = view_of(house, after, house.installed(A, B))
-    assert isinstance(view, Change)
+    assert isinstance(view, Difference)
     assert (view.came, view.gone, view.apart) == ((), (), ("b1",))
 
 
 def test_who_comes_back_from_another_view_under_the_same_name_is_apart() -> None:
     house = crowd((A, 4), (C, 1))
     view = view_of(house, [], house.installed(A, joined={C: (stay(C, 1),)}))
-    assert isinstance(view, Change)
+    assert isinstance(view, Difference)
     assert (view.came, view.gone, view.apart) == ((), (), ("c1",))
     assert house.groups.roster.largest(1) == {"room": 5}
 

@@ -12,7 +12,7 @@ from covey.ids import Life
 from covey.protocol.dialects.native import NATIVE
 from covey.protocol.effects import Deliver
 from covey.protocol.portions import PORTIONS, Portions
-from covey.protocol.telling import Changed, Passed, Telling, Told
+from covey.protocol.telling import NextView, Passed, Telling, Told
 from covey.protocol.values import Kind
 from covey.protocol.wire.session import Splitter, read_from_daemon
 from covey.protocol.wire.words import Arrived, FromDaemon, GroupLeft
@@ -138,7 +138,7 @@ def test_a_run_is_bounded() -> None:
     for session in range(2, 9):
         one.put(house.effect(Kind.JOIN, B, session, "room"))
     told = words(tell_all(one), 1)
-    assert [len(word.changes) for word in told] == [3, 3, 1]  # type: ignore[union-attr]
+    assert [len(word.differences) for word in told] == [3, 3, 1]  # type: ignore[union-attr]
 
 
 def test_many_sessions_are_told_a_portion_at_a_time_with_the_same_bytes() -> None:
@@ -220,7 +220,7 @@ def test_a_daemon_change_passes_its_changes_and_then_its_view() -> None:
     join, message = house.effect(Kind.JOIN, A, 2, "room"), house.effect(Kind.MESSAGES, A, 1, "room")
     installed = house.installed(A)
     one = telling(house)
-    one.put(Changed([join, message], installed))
+    one.put(NextView([join, message], installed))
     portions = tell_all(one)
     assert [portion.effect for portion in portions if isinstance(portion, Passed)] == [join, installed]
     assert kinds(words(portions, 1)) == ["GroupSignal", "Arrived", "network"]

@@ -29,9 +29,9 @@ from covey.protocol.values import Payload
 from covey.protocol.wire.session import (
     arrived_bytes,
     arrived_head,
-    change_piece,
-    changes_bytes,
-    changes_frame,
+    difference_piece,
+    differences_bytes,
+    differences_frame,
     encode_word,
     text_piece,
     view_around,
@@ -140,7 +140,7 @@ class ViewsEntry(Entry):
     __slots__ = ()
 
     def __init__(self, views: Views) -> None:
-        super().__init__(views, changes_bytes(views.run.group, _pieces(views.run)[views.start : views.stop]))
+        super().__init__(views, differences_bytes(views.run.group, _pieces(views.run)[views.start : views.stop]))
 
     def parts(self) -> tuple[Payload, ...]:
         """Made once for all who are told the same, since they are told one after the other."""
@@ -149,7 +149,7 @@ class ViewsEntry(Entry):
         run, start, stop = views
         made = run.kept.get(_FRAME)
         if made is None or made[:2] != (start, stop):
-            made = run.kept[_FRAME] = (start, stop, changes_frame(run.group, _pieces(run)[start:stop]))
+            made = run.kept[_FRAME] = (start, stop, differences_frame(run.group, _pieces(run)[start:stop]))
         return (made[2],)
 
 
@@ -158,9 +158,9 @@ _FRAME: Final = "native frame"
 
 
 def _pieces(run: Run) -> list[bytes]:
-    """The encoding of each change of a run."""
+    """The encoding of each view of a run."""
     pieces: list[bytes] = run.kept.setdefault(_PIECES, [])
-    pieces += map(change_piece, run.changes[len(pieces) :])
+    pieces += map(difference_piece, run.differences[len(pieces) :])
     return pieces
 
 

@@ -18,7 +18,7 @@ from covey.ids import Life
 from covey.names import is_private
 from covey.protocol.counters import Count
 from covey.protocol.effects import Deliver
-from covey.protocol.notices import Change, GroupNotice, LeftGroup, Listed, OwnDiscarded, Roll, Run, Views, WholeView
+from covey.protocol.notices import Difference, GroupNotice, LeftGroup, Listed, OwnDiscarded, Roll, Run, Views, WholeView
 from covey.protocol.values import Bundle, Kind, Place
 from covey.protocol.wire.bodies import SELF_DISCARD, read_sender, sender_prefix
 
@@ -105,11 +105,11 @@ class Groups:
                 start = since.pop(effect.bundle.session, len(run))
                 if start < len(run):
                     yield Out((effect.bundle.session,), Views(run, start, len(run)))
-            change, outs = self._join(effect, group) if is_join else self._leave(effect, group)
+            difference, outs = self._join(effect, group) if is_join else self._leave(effect, group)
             yield from outs
-            if change is not None and (since or not is_alone):
-                run.add(change, self.roster.members(group))
-            if change is not None and is_join and effect.bundle.origin == self.me:
+            if difference is not None and (since or not is_alone):
+                run.add(difference, self.roster.members(group))
+            if difference is not None and is_join and effect.bundle.origin == self.me:
                 since[effect.bundle.session] = len(run)
         starts: dict[int, list[int]] = {}
         for session, start in since.items():
@@ -118,17 +118,17 @@ class Groups:
         for start, sessions in starts.items():
             yield Out(sessions, Views(run, start, len(run)))
 
-    def _join(self, effect: Deliver, group: str) -> tuple[Change | None, list[Out]]:
+    def _join(self, effect: Deliver, group: str) -> tuple[Difference | None, list[Out]]:
         member = joined_by(effect)
         if not self.roster.join(group, member):
             return None, []
         bundle = effect.bundle
-        change = Change(effect.view, bundle.stamp, bundle.site, (member.process,), (), (), "join", "")
+        difference = Difference(effect.view, bundle.stamp, bundle.site, (member.process,), (), (), "join", "")
         if (roll := self._rolls.get(group)) is not None:
             roll.names.append(member.process)
         if bundle.origin != self.me:
-            return change, []
-        return change, [Out((bundle.session,), self._all_members(effect, group, member.process))]
+            return difference, []
+        return difference, [Out((bundle.session,), self._all_members(effect, group, member.process))]
 
     def _all_members(self, effect: Deliver, group: str, joiner: str) -> WholeView:
         """The first view of whoever has just come."""
@@ -147,7 +147,7 @@ class Groups:
         """More has changed than that somebody came."""
         self._rolls.clear()
 
-    def _leave(self, effect: Deliver, group: str) -> tuple[Change | None, list[Out]]:
+    def _leave(self, effect: Deliver, group: str) -> tuple[Difference | None, list[Out]]:
         bundle, outs = effect.bundle, list[Out]()
         member = self.roster.leave(group, bundle.origin, bundle.session)
         if member is None:
@@ -157,7 +157,7 @@ class Groups:
             outs.append(Out((bundle.session,), LeftGroup(group, effect.view, bundle.stamp, bundle.site)))
         cause = "leave" if bundle.kind is Kind.LEAVE else "disconnect"
         detail = departure(member.process, effect.payloads[0])
-        return Change(effect.view, bundle.stamp, bundle.site, (), (member.process,), (), cause, detail), outs
+        return Difference(effect.view, bundle.stamp, bundle.site, (), (member.process,), (), cause, detail), outs
 
 
 def gathered(bundle: Bundle, local: dict[str, Collection[int]], addresses: dict[str, int]) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator
 
 from covey.protocol.counters import Counter
 from covey.protocol.effects import Deliver, Installed
-from covey.protocol.notices import NET, Change, GroupSignalled, LeftGroup, Run, Views, WholeView
+from covey.protocol.notices import NET, Difference, GroupSignalled, LeftGroup, Run, Views, WholeView
 from covey.protocol.values import Bundle, Kind, Service
 
 from .layer import Groups, Out, gathered, joined_by, names, told
@@ -164,8 +164,8 @@ class NetworkStep:
         if len(came) + len(apart) + len(gone) >= len(members) + len(moved):
             return self._whole(group, members, names(together.values()))
         run = Run(group)
-        change = Change(self._installed.view, *NET, came, gone, apart, "network", self._installed.reason.value)
-        run.add(change, now)
+        difference = Difference(self._installed.view, *NET, came, gone, apart, "network", self._installed.reason.value)
+        run.add(difference, now)
         return Views(run, 0, 1)
 
     def _whole(self, group: str, members: tuple[str, ...], transitional: tuple[str, ...]) -> WholeView:

@@ -55,11 +55,11 @@ class Blocked:
         self._senders: dict[int, Allowance] = {}
         self._waiting: set[int] = set()
         """Sessions that wait."""
-        self.has_changed = False
+        self.has_news = False
         """Since somebody last looked: who waits may try again."""
 
-    def on_change(self, bundle: Bundle, now_us: int) -> None:
-        """A change of any session, at its place in the order."""
+    def on_ordered(self, bundle: Bundle, now_us: int) -> None:
+        """Something other than messages, of any session, at its place in the order."""
         asker = (bundle.origin, bundle.session)
         if bundle.kind is Kind.BLOCK:
             for group in bundle.groups:
@@ -72,13 +72,13 @@ class Blocked:
                 del self._askers[group][asker]
                 if not self._askers[group]:
                     del self._askers[group]
-                    self.has_changed = True
+                    self.has_news = True
 
     def on_view(self, now_us: int) -> None:
         """Requests end with their view: who still blocks asks again."""
         for group in self._askers:
             self._note(group, now_us)
-        self.has_changed = self.has_changed or bool(self._askers)
+        self.has_news = self.has_news or bool(self._askers)
         self._askers.clear()
         self._groups_of.clear()
 

@@ -18,7 +18,7 @@ import msgspec
 from covey.errors import FrameError
 from covey.ids import Ballot
 from covey.protocol.asked import Sending
-from covey.protocol.notices import Change
+from covey.protocol.notices import Difference
 from covey.protocol.values import Bundle, Payload, Service
 
 from .group_names import pack_groups, read_groups
@@ -32,7 +32,7 @@ from .words import (
     Failed,
     FromClient,
     FromDaemon,
-    GroupChanges,
+    GroupDifferences,
     GroupLeft,
     GroupSignal,
     GroupView,
@@ -58,7 +58,7 @@ _DAEMON_WORDS: Final[tuple[type[Word], ...]] = (
     Failed,
     Ended,
     Discarded,
-    GroupChanges,
+    GroupDifferences,
     DaemonAlive,
 )
 _CODE: Final[dict[type[Word], int]] = {word: code for code, word in enumerate(_CLIENT_WORDS, start=1)} | {
@@ -108,25 +108,25 @@ def arrived_head(bundle: Bundle, view: Ballot, body_bytes: int) -> bytes:
     )
 
 
-def change_piece(change: Change) -> bytes:
-    """One view of a run of them, for `changes_frame`: made once, however many sessions are told."""
-    return _encode(change)
+def difference_piece(difference: Difference) -> bytes:
+    """One view of a run of them, for `differences_frame`: made once, however many sessions are told."""
+    return _encode(difference)
 
 
-def changes_frame(group: str, pieces: Sequence[bytes]) -> bytes:
-    """A whole `GroupChanges` frame from the pieces of its changes."""
-    head = _changes_head(group, len(pieces))
+def differences_frame(group: str, pieces: Sequence[bytes]) -> bytes:
+    """A whole `GroupDifferences` frame from the pieces of its differences."""
+    head = _differences_head(group, len(pieces))
     size = len(head) + sum(map(len, pieces))
-    return b"".join((_HEAD.pack(size, _CODE[GroupChanges]), head, *pieces))
+    return b"".join((_HEAD.pack(size, _CODE[GroupDifferences]), head, *pieces))
 
 
-def changes_bytes(group: str, pieces: Sequence[bytes]) -> int:
+def differences_bytes(group: str, pieces: Sequence[bytes]) -> int:
     """How long that frame is."""
-    return HEAD_BYTES + len(_changes_head(group, len(pieces))) + sum(map(len, pieces))
+    return HEAD_BYTES + len(_differences_head(group, len(pieces))) + sum(map(len, pieces))
 
 
-def _changes_head(group: str, count: int) -> bytes:
-    """An array of two, the group, and the head of an array of so many changes."""
+def _differences_head(group: str, count: int) -> bytes:
+    """An array of two, the group, and the head of an array of so many differences."""
     return b"\x92" + _encode(group) + (bytes((0x90 | count,)) if count < 16 else b"\xdd" + count.to_bytes(4, "big"))
 
 

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from covey.ids import INFINITE, Ballot, Natural
 from covey.protocol.asked import Sending
-from covey.protocol.notices import Change, Text, Texts
+from covey.protocol.notices import Difference, Text, Texts
 from covey.protocol.values import Policy, Service
 
 VERSION: Final = 2
@@ -97,11 +97,11 @@ class GroupView(Word, frozen=True):
     detail: Text
 
 
-class GroupChanges(Word, frozen=True):
+class GroupDifferences(Word, frozen=True):
     """The next views of a group, in their order; each is a view of its own."""
 
     group: Text
-    changes: Annotated[tuple[Change, ...], Meta(max_length=100_000)]
+    differences: Annotated[tuple[Difference, ...], Meta(max_length=100_000)]
 
 
 class GroupSignal(Word, frozen=True):
@@ -170,7 +170,7 @@ FromDaemon = (
     | Failed
     | Ended
     | Discarded
-    | GroupChanges
+    | GroupDifferences
     | DaemonAlive
     | Arrived
 )
