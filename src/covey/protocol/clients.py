@@ -186,7 +186,7 @@ class Clients:
         desk = self._desk
         desk.now_us = now_us
         for session, remedy in desk.slow.look(now_us):
-            desk.carry_out(session, remedy)
+            desk.apply_remedy(session, remedy)
         self._blocked.look(now_us)
         self._blocked.has_news = self._blocked.has_news or bool(desk.held)
         self._liveness.look(now_us)

@@ -94,7 +94,7 @@ class Desk:
             session.ready = True
             self.effects.append(ClientReady(session.connection, session.outbox.size))
         if remedy := self.slow.after_put(session, self.now_us):
-            self.carry_out(session, remedy)
+            self.apply_remedy(session, remedy)
 
     # --- ordered changes
 
@@ -212,7 +212,7 @@ class Desk:
 
     # --- slow ones
 
-    def carry_out(self, session: ClientSession, remedy: Remedy) -> None:
+    def apply_remedy(self, session: ClientSession, remedy: Remedy) -> None:
         if remedy is Remedy.REJECT:
             self.reject(session, session.dialect.wording.silent)
         elif remedy is Remedy.BLOCK:
