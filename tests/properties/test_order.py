@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.counters import Count, Dropped
-from covey.protocol.evs.ordering.order import Order
+from covey.protocol.evs.ordering.order import ViewOrder
 from covey.protocol.values import Announcement, Bundle, Delivery, Service
 from tests.properties.streams import STRONG, breaks_fifo, draw_bundles, fresh, in_order, name
 
@@ -25,7 +25,7 @@ class Receiver:
         self.random = random = Random(seed)
         self.sites = range(random.randrange(1, 4))
         self.bundles = draw_bundles(random, len(self.sites), random.randrange(1, 3), most=10)
-        self.order = Order(Ballot(1, 0, 1), tuple(self.sites), ME, Count())
+        self.order = ViewOrder(Ballot(1, 0, 1), tuple(self.sites), ME, Count())
         self.arrived: set[tuple[int, int]] = set()
         self.delivered: list[Delivery] = []
         self.wants_to_stamp = wants_to_stamp

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from covey.ids import Ballot, Life
 from covey.protocol.counters import Count, Dropped
 from covey.protocol.evs.ordering.log import SiteLog
-from covey.protocol.evs.ordering.order import Order
+from covey.protocol.evs.ordering.order import ViewOrder
 from covey.protocol.evs.ordering.recovery import Holdings, RecoveryPlan, make_plan, missing
 from covey.protocol.values import Announcement, Bundle, Delivery, Service
 from tests.properties.streams import STRONG, Source, breaks_fifo, fresh, name
@@ -39,7 +39,7 @@ class Daemon:
         self.life = Life(rank, 1)
         self.site = site
         self.source = Source(self.life, site.number, random)
-        self.order = Order(VIEW, tuple(range(sites)), self.life, Count())
+        self.order = ViewOrder(VIEW, tuple(range(sites)), self.life, Count())
         self.clock = 0
         self.in_view: list[Delivery] = []
         self.before: list[Delivery] = []

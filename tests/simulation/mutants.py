@@ -28,7 +28,7 @@ from covey.protocol.evs.membership.machine import Machine
 from covey.protocol.evs.membership.merging import Merging
 from covey.protocol.evs.ordering import recovery
 from covey.protocol.evs.ordering.log import SiteLog
-from covey.protocol.evs.ordering.order import Order
+from covey.protocol.evs.ordering.order import ViewOrder
 from covey.protocol.evs.ordering.recovery import RecoveryPlan
 from covey.protocol.evs.ordering.sessions import SessionOrder
 from covey.protocol.evs.ordering.stability import Stability
@@ -198,14 +198,14 @@ def _aru_alone(right: Any) -> Any:
 
 
 def _nothing_above_hole(right: Any) -> Any:
-    def survives(self: Order, bundle: Bundle, plan: RecoveryPlan) -> bool:
+    def survives(self: ViewOrder, bundle: Bundle, plan: RecoveryPlan) -> bool:
         return bundle.stamp <= plan.hole_line or bundle.service is Service.RELIABLE
 
     return survives
 
 
 def _reliable_needs_commit(right: Any) -> Any:
-    def survives(self: Order, bundle: Bundle, plan: RecoveryPlan) -> bool:
+    def survives(self: ViewOrder, bundle: Bundle, plan: RecoveryPlan) -> bool:
         if bundle.service is Service.RELIABLE and bundle.stamp > plan.hole_line:
             return bundle.origin in plan.commit
         return right(self, bundle, plan)  # type: ignore[no-any-return]
@@ -226,7 +226,7 @@ def _forget_plan(right: Any) -> Any:
 
 
 def _fifo_like_reliable(right: Any) -> Any:
-    def early(self: Order, bundle: Bundle) -> list[Delivery]:
+    def early(self: ViewOrder, bundle: Bundle) -> list[Delivery]:
         session = self._session(bundle)
         delivery = session.whole(bundle)
         if delivery is None:
@@ -319,7 +319,7 @@ def _deaf_to_clocks(right: Any) -> Any:
 
 
 def _declare_without_commit(right: Any) -> Any:
-    def declare(self: Order, high: int, commit: frozenset[Life]) -> Declaration:
+    def declare(self: ViewOrder, high: int, commit: frozenset[Life]) -> Declaration:
         return right(self, high, [self._me])  # type: ignore[no-any-return]
 
     return declare
@@ -345,7 +345,7 @@ MUTANTS: dict[str, Mutant] = {
     "fragments in reverse": Mutant(
         "S7", "a large message is put together backwards", SessionOrder, "whole", _reversed_fragments
     ),
-    "recovered data dropped": Mutant("S8", "resent bundles are thrown away", Order, "recover", _always(None)),
+    "recovered data dropped": Mutant("S8", "resent bundles are thrown away", ViewOrder, "recover", _always(None)),
     "done without recovery": Mutant("S8", "DONE is said with bundles missing", Exchange, "_make_plan", _forget_plan),
     "originals taken when frozen": Mutant(
         "S8", "delayed data changes the frozen set", EvsEngine, "_on_view_frame", _accept_when_frozen
@@ -360,7 +360,7 @@ MUTANTS: dict[str, Mutant] = {
         "S11", "what co-movers delivered does not move the signal", recovery, "_signal_position", _aru_alone
     ),
     "commit forgotten": Mutant(
-        "S12", "above a hole our own agreed messages are dropped", Order, "_survives", _nothing_above_hole
+        "S12", "above a hole our own agreed messages are dropped", ViewOrder, "_survives", _nothing_above_hole
     ),
     "retransmission skipped": Mutant(
         "S13", "nobody answers requests", Ring, "_answer", lambda right: lambda self, token: ([], token.requests)
@@ -374,10 +374,12 @@ MUTANTS: dict[str, Mutant] = {
         "M1", "repeated datagrams are delivered again", UnreliableStreams, "is_new", _always(True)
     ),
     "reliable needs commit": Mutant(
-        "M2", "reliable messages above a hole are dropped", Order, "_survives", _reliable_needs_commit
+        "M2", "reliable messages above a hole are dropped", ViewOrder, "_survives", _reliable_needs_commit
     ),
-    "fifo like reliable": Mutant("M3", "fifo does not wait for its session", Order, "_early", _fifo_like_reliable),
-    "past not awaited": Mutant("M4", "agreed is stamped without its past", Order, "past_is_complete", _always(True)),
+    "fifo like reliable": Mutant("M3", "fifo does not wait for its session", ViewOrder, "_early", _fifo_like_reliable),
+    "past not awaited": Mutant(
+        "M4", "agreed is stamped without its past", ViewOrder, "past_is_complete", _always(True)
+    ),
     "token without stamp": Mutant("M5", "a stamp may fall below one already used", Ring, "hold", _token_without_stamp),
     "stamps not raised for a new view": Mutant(
         "M5", "what co-movers have seen is forgotten in the next view", Exchange, "on_state_trans", _forget_high
@@ -387,17 +389,17 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "nothing is stamped": Mutant("S15", "what waits is never sent", Flow, "may_stamp", _always(False)),
     "delivered after a hole": Mutant(
-        "M5", "agreed does not wait for what is missing", Order, "line", _highest_frontier
+        "M5", "agreed does not wait for what is missing", ViewOrder, "line", _highest_frontier
     ),
     "announcement despite a gap": Mutant(
         "M5", "an announcement counts before its bundles are here", SiteLog, "announce", _announce_despite_gap
     ),
     "safe at agreed": Mutant(
-        "M6", "safe does not wait for stability", Order, "safe_line", lambda right: lambda self: self.line()
+        "M6", "safe does not wait for stability", ViewOrder, "safe_line", lambda right: lambda self: self.line()
     ),
     "one token's ARU": Mutant("M6", "one visit is trusted instead of two", floors.TwoVisits, "see", _one_visit),
     "commit not exchanged": Mutant(
-        "M6", "what an attempt promised is forgotten in the next", Order, "declare", _declare_without_commit
+        "M6", "what an attempt promised is forgotten in the next", ViewOrder, "declare", _declare_without_commit
     ),
     "fifo overtakes agreed": Mutant(
         "M7", "agreed messages do not hold up their session", SessionOrder, "hold", _agreed_counts_as_done
@@ -418,7 +420,7 @@ COMPANIONS: dict[str, Mutant] = {
 
 STORY_MUTANTS: dict[str, tuple[Mutant, str]] = {
     "frontiers not raised when done": (
-        Mutant("M6", "what an attempt knew of the sites is forgotten", Order, "raise_frontiers", _always(None)),
+        Mutant("M6", "what an attempt knew of the sites is forgotten", ViewOrder, "raise_frontiers", _always(None)),
         "cut_between_the_dones",
     ),
 }

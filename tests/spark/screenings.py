@@ -18,7 +18,7 @@ from pyspark.sql.functions import col, lit, when
 
 from covey.analysis import read_trace, screening
 from covey.analysis.claims import CLAIMS, NONE
-from covey.analysis.judging import Judgement, Verdict, judge_screened, verdicts_of
+from covey.analysis.judging import Judgement, LevelVerdict, judge_screened, verdicts_of
 from covey.analysis.screening import screened_runs
 from covey.analysis.store import write_parquet
 from covey.analysis.workshop import workshop
@@ -30,7 +30,7 @@ TORN = "torn"
 class Screening(NamedTuple):
     proven: set[str]
     partly: set[str]
-    found: list[Verdict]
+    found: list[LevelVerdict]
     is_all: bool
     whole_way: Judgement
     """Empty if it was not gone."""

@@ -14,7 +14,7 @@ from covey.analysis import read_trace
 from covey.analysis.checks import screen
 from covey.analysis.checks.digests import run_id
 from covey.analysis.claims import CLAIMS
-from covey.analysis.judging import Judgement, Verdict
+from covey.analysis.judging import Judgement, LevelVerdict
 from covey.analysis.store import write_parquet
 from covey.trace.record import Row
 from tests.spark.holes import HOLES
@@ -104,9 +104,9 @@ def _hashed(runs: list[str], spark: SparkSession) -> dict[str, int]:
     return {row["run"]: row["run_id"] for row in rows}
 
 
-def _asked(verdicts: list[Verdict], runs: Collection[str]) -> list[Verdict]:
+def _asked(verdicts: list[LevelVerdict], runs: Collection[str]) -> list[LevelVerdict]:
     return [one for one in verdicts if one.run in runs and (one.rows_checked or one.violations)]
 
 
-def _broken(verdicts: list[Verdict], runs: Collection[str]) -> set[tuple[str, str, str]]:
+def _broken(verdicts: list[LevelVerdict], runs: Collection[str]) -> set[tuple[str, str, str]]:
     return {(one.run, one.level, one.guarantee) for one in verdicts if one.violations and one.run in runs}

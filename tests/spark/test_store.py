@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from covey.analysis import read_trace
-from covey.analysis.judging import Gap, Judgement, Verdict
+from covey.analysis.judging import Judgement, LevelVerdict, TracedGap
 from covey.analysis.reading import of_run
 from covey.analysis.schema import ARROW_SCHEMA, LOGICAL_SCHEMA, SCHEMA_KEY
 from covey.analysis.store import compact, write_parquet
@@ -162,7 +162,7 @@ def test_a_missing_row_is_noticed_also_where_another_one_is_there_twice(
 
 
 def test_missing_rows_never_pass_as_no_violation(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged = Judgement(gaps=[Gap("demo", "S", "a:1", "3 rows lost")])
+    judged = Judgement(gaps=[TracedGap("demo", "S", "a:1", "3 rows lost")])
     monkeypatch.setattr(trace_check, "_judge", lambda *_: (judged, None))
     for options in ([], ["--json"]):
         found = CliRunner().invoke(app, ["trace", "check", "anywhere", *options])
@@ -172,7 +172,7 @@ def test_missing_rows_never_pass_as_no_violation(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_judges_nothing_never_passes_as_no_violation(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged = Judgement(verdicts=[Verdict("S1", "demo", "S", rows_checked=0, violations=0)])
+    judged = Judgement(verdicts=[LevelVerdict("S1", "demo", "S", rows_checked=0, violations=0)])
     monkeypatch.setattr(trace_check, "_judge", lambda *_: (judged, None))
     for options in ([], ["--json"]):
         found = CliRunner().invoke(app, ["trace", "check", "anywhere", *options])

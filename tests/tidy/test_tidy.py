@@ -226,10 +226,13 @@ def test_what_is_no_plan_is_noticed(source: str, noticed: bool) -> None:
 
 # --------------------------------------------------------------------------------------------- one name, one meaning
 
-OUTER: Final = (ROOT / "src" / "covey" / "lab", ROOT / "src" / "covey" / "cli")
+TWINS: Final = {
+    "Session": "a program imports the one that waits as it does: covey.Session, or covey.blocking.Session",
+}
+"""Names that two classes may have, and why."""
 
 
-def class_places() -> dict[str, list[Path]]:
+def classes() -> dict[str, list[Path]]:
     """Where a class of each name is defined in the package."""
     found: dict[str, list[Path]] = {}
     for path in python_files():
@@ -240,13 +243,17 @@ def class_places() -> dict[str, list[Path]]:
     return found
 
 
-def test_a_class_of_lab_or_cli_has_a_name_of_its_own() -> None:
+def test_a_class_has_a_name_of_its_own() -> None:
     twins = [
         f"{name}: {', '.join(str(path.relative_to(ROOT)) for path in paths)}"
-        for name, paths in class_places().items()
-        if len(paths) > 1 and any(path.is_relative_to(folder) for path in paths for folder in OUTER)
+        for name, paths in classes().items()
+        if len(paths) > 1 and name not in TWINS
     ]
     assert_none(twins, "one name, one meaning: say which plan, which task, which program it is")
+
+
+def test_every_name_that_two_classes_may_have_is_needed() -> None:
+    assert_none([name for name in TWINS if len(classes()[name]) < 2], "no twin has this name any more: take it out")
 
 
 # ---------------------------------------------------------------------------------------------- 3. no order from sets

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from covey.drivers.live.sending import LOOKS_FULL, LOOKS_WELL, LOST_FEW, REPEAT_US, Sending
+from covey.drivers.live.sending import LOOKS_FULL, LOOKS_WELL, LOST_FEW, REPEAT_US, SendingWatch
 
 SECOND = 1_000_000
 TO = "10.0.0.2:4801"
 
 
 def test_what_is_lost_for_good_is_told_at_once_and_then_once_a_minute() -> None:
-    sending = Sending()
+    sending = SendingWatch()
     told = {second: sending.look({"ENOBUFS": 20 * second}, 0, TO, second * SECOND) for second in range(1, 131)}
     said = {second: texts for second, texts in told.items() if texts}
     assert list(said) == [1, 61, 121]
@@ -22,7 +22,7 @@ def test_what_is_lost_for_good_is_told_at_once_and_then_once_a_minute() -> None:
 
 
 def test_when_it_works_again_that_is_told_once() -> None:
-    sending = Sending()
+    sending = SendingWatch()
     sending.look({"EPERM": 9}, 0, TO, SECOND)
     told = [sending.look({"EPERM": 9}, 10 * look, TO, (1 + look) * SECOND) for look in range(1, 9)]
     assert told[: LOOKS_WELL - 1] == [[]] * (LOOKS_WELL - 1)
@@ -32,14 +32,14 @@ def test_when_it_works_again_that_is_told_once() -> None:
 
 
 def test_nothing_lost_because_nothing_was_sent_is_no_recovery() -> None:
-    sending = Sending()
+    sending = SendingWatch()
     sending.look({"EPERM": 9}, 0, TO, SECOND)
     assert [sending.look({"EPERM": 9}, 0, TO, look * SECOND) for look in range(2, 20)] == [[]] * 18
     assert sending.problem
 
 
 def test_a_few_are_not_worth_a_word() -> None:
-    sending = Sending()
+    sending = SendingWatch()
     assert sending.look({"EPERM": LOST_FEW - 1}, 5, TO, SECOND) == []
     assert sending.look({"EPERM": LOST_FEW - 1}, 9, TO, 2 * SECOND) == []
     assert sending.look({"EPERM": LOST_FEW}, 20, TO, 90 * SECOND) == [], "another few, much later"
@@ -47,7 +47,7 @@ def test_a_few_are_not_worth_a_word() -> None:
 
 
 def test_a_socket_that_is_full_for_a_moment_is_ordinary() -> None:
-    sending = Sending()
+    sending = SendingWatch()
     looks = [sending.look({"EAGAIN": 100 * look}, 1_000 * look, TO, look * SECOND) for look in range(1, LOOKS_FULL)]
     assert looks == [[]] * (LOOKS_FULL - 1)
     (text,) = sending.look({"EAGAIN": 100 * LOOKS_FULL}, 9_999, TO, LOOKS_FULL * SECOND)
@@ -55,16 +55,16 @@ def test_a_socket_that_is_full_for_a_moment_is_ordinary() -> None:
 
 
 def test_the_error_with_most_losses_is_named_and_one_that_is_unknown_too() -> None:
-    sending = Sending()
+    sending = SendingWatch()
     (text,) = sending.look({"EAGAIN": 1, "EMSGSIZE": 7}, 0, TO, SECOND)
     assert "EMSGSIZE" in text
     assert "packet_bytes" in text
-    (text,) = Sending().look({"unknown error": 7}, 0, TO, SECOND)
+    (text,) = SendingWatch().look({"unknown error": 7}, 0, TO, SECOND)
     assert "look at the network" in text
 
 
 def test_trouble_that_comes_again_is_told_again() -> None:
-    sending = Sending()
+    sending = SendingWatch()
     assert sending.look({"EPERM": 9}, 0, TO, SECOND)
     for look in range(LOOKS_WELL):
         sending.look({"EPERM": 9}, 10 * (look + 1), TO, (2 + look) * SECOND)

@@ -15,12 +15,12 @@ from pyspark.sql import functions as F
 from covey.guarantees import HELD
 from covey.trace.record import COLUMNS, REPLAY
 
-from .judging import Violation
+from .judging import TracedViolation
 
 RowKey = tuple[str, str, int]
 
 
-def rows_of(trace: DataFrame, violations: Iterable[Violation]) -> dict[RowKey, dict[str, object]]:
+def rows_of(trace: DataFrame, violations: Iterable[TracedViolation]) -> dict[RowKey, dict[str, object]]:
     """The rows that the evidence of these violations names, by run, process and index."""
     wanted = sorted({(one.run, row.process, row.index) for one in violations for row in one.evidence})
     if not wanted:
@@ -30,7 +30,7 @@ def rows_of(trace: DataFrame, violations: Iterable[Violation]) -> dict[RowKey, d
     return {(row["run"], row["process"], row["index"]): {name: row[name] for name in COLUMNS} for row in found}
 
 
-def heading(violation: Violation) -> str:
+def heading(violation: TracedViolation) -> str:
     """Which promise, between whom, in which run."""
     between = "clients" if violation.level == "C" else "daemons"
     return f"{violation.guarantee} {HELD[violation.guarantee].name}, between {between}, run {violation.run}"

@@ -37,7 +37,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Violation:
+class TracedViolation:
     guarantee: str
     run: str
     level: str
@@ -50,7 +50,7 @@ class Violation:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LevelVerdict:
     """The judgement on one guarantee at one level of one run."""
 
     guarantee: str
@@ -61,7 +61,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Gap:
+class TracedGap:
     run: str
     level: str
     process: str
@@ -70,9 +70,9 @@ class Gap:
 
 @dataclass
 class Judgement:
-    verdicts: list[Verdict] = field(default_factory=list)
-    violations: list[Violation] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
+    verdicts: list[LevelVerdict] = field(default_factory=list)
+    violations: list[TracedViolation] = field(default_factory=list)
+    gaps: list[TracedGap] = field(default_factory=list)
 
 
 def judge(
@@ -125,11 +125,11 @@ def _found_in(rows: DataFrame, shop: Workshop, prefix: str) -> DataFrame:
         return keep("found", find(build(rows, keep), keep))
 
 
-def _gaps(trace: DataFrame) -> list[Gap]:
+def _gaps(trace: DataFrame) -> list[TracedGap]:
     return [_gap(row.asDict()) for row in gaps_in(trace.where(F.col("level").isin("S", "C"))).collect()]
 
 
-def _judgement(found: list[DataFrame], gaps: list[Gap], shop: Workshop, kept: int) -> Judgement:
+def _judgement(found: list[DataFrame], gaps: list[TracedGap], shop: Workshop, kept: int) -> Judgement:
     findings = found[0] if len(found) == 1 else shop.keep("findings", union(found))
     verdicts = verdicts_of(findings)
     is_broken = any(one.violations for one in verdicts)
@@ -188,22 +188,22 @@ def _settled(name: str, first: DataFrame, tables: Tables, weakest: int, keep: Ke
     return found
 
 
-def verdicts_of(findings: DataFrame) -> list[Verdict]:
+def verdicts_of(findings: DataFrame) -> list[LevelVerdict]:
     rows = findings.groupBy("guarantee", "run", "level").agg(
         F.sum("premises").alias("rows_checked"), F.count("detail").alias("violations")
     )
-    found = [Verdict(**row.asDict()) for row in rows.collect()]
+    found = [LevelVerdict(**row.asDict()) for row in rows.collect()]
     return sorted(found, key=lambda one: (one.run, one.level, one.guarantee))
 
 
-def _violations(findings: DataFrame, kept: int) -> list[Violation]:
+def _violations(findings: DataFrame, kept: int) -> list[TracedViolation]:
     nth = F.row_number().over(ordered(["guarantee", "run", "level"], "detail"))
     first = findings.where(F.col("detail").isNotNull()).withColumn("nth", nth).where(F.col("nth") <= kept)
     rows = [row.asDict() for row in first.drop("nth", "premises").collect()]
-    found = [Violation(**row | {"evidence": tuple(Evidence(*one) for one in row["evidence"])}) for row in rows]
+    found = [TracedViolation(**row | {"evidence": tuple(Evidence(*one) for one in row["evidence"])}) for row in rows]
     return sorted(found, key=lambda one: (one.run, one.level, one.guarantee, one.detail))
 
 
-def _gap(row: dict[str, object]) -> Gap:
+def _gap(row: dict[str, object]) -> TracedGap:
     told = row["detail"] or f"{row['rows']} rows with indexes {row['first']} to {row['last']}"
-    return Gap(str(row["run"]), str(row["level"]), str(row["process"]), str(told))
+    return TracedGap(str(row["run"]), str(row["level"]), str(row["process"]), str(told))

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from covey.guarantees import HELD
 from covey.guarantees.checkers.verdict import Violation
-from covey.lab.demo.acts import ActStep, Equals, Lesson, Merge, ShownView, Told
+from covey.lab.demo.acts import ActStep, Equals, Lesson, Merge, Shown, ShownView
 
 WIDE: Final = 90
 WIDTH_MAX: Final = 110
@@ -55,12 +55,12 @@ class DemoStage:
         self._screen = Console(file=stream)
         self._screen.width = min(self._screen.width, WIDTH_MAX) if stream.isatty() else WIDTH_MAX
         self._busy = self._screen.status("at work", spinner="line")
-        self._rows: list[Told] = []
+        self._rows: list[Shown] = []
 
     def say(self, text: str) -> None:
         self._screen.print(Text(text))
 
-    def show(self, told: Told) -> None:
+    def show(self, told: Shown) -> None:
         """Rows of one table are shown together, when something else follows."""
         if self._as_json:
             print(msgspec.json.encode(told).decode(), flush=True)
@@ -93,7 +93,7 @@ class DemoStage:
         rows, self._rows = self._rows, []
         self._screen.print(Padding(self._table(rows), (0, 0, 0, 2), expand=False))
 
-    def _table(self, rows: list[Told]) -> Table:
+    def _table(self, rows: list[Shown]) -> Table:
         if isinstance(rows[0], ShownView):
             views = [row for row in rows if isinstance(row, ShownView)]
             return _views(views) if self._screen.width >= WIDE else _narrow_views(views)

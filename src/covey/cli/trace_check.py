@@ -21,7 +21,7 @@ import typer
 from .trace_wait import be_ready
 
 if TYPE_CHECKING:
-    from covey.analysis.judging import Gap, Judgement, Verdict, Violation
+    from covey.analysis.judging import Judgement, LevelVerdict, TracedGap, TracedViolation
 
 VIOLATED = 1
 FAILED = 2
@@ -114,13 +114,13 @@ def _refuse_silence(judgement: Judgement) -> None:
 class Proof(NamedTuple):
     """What is shown beside the verdicts."""
 
-    told: dict[str, list[Violation]]
+    told: dict[str, list[TracedViolation]]
     """Of each guarantee the first violations."""
     rows: dict[tuple[str, str, int], dict[str, object]]
     commands: dict[str, str]
     """By run, what plays it again."""
 
-    def rows_of(self, violation: Violation) -> list[dict[str, object]]:
+    def rows_of(self, violation: TracedViolation) -> list[dict[str, object]]:
         return [self.rows[key] for one in violation.evidence if (key := (violation.run, *astuple(one))) in self.rows]
 
 
@@ -162,7 +162,7 @@ def _print_json(judgement: Judgement, proof: Proof) -> None:
         typer.echo(json.dumps({"gap": gap.process, "run": gap.run, "level": gap.level, "detail": gap.detail}))
 
 
-def _as_dict(violation: Violation, proof: Proof) -> dict[str, object]:
+def _as_dict(violation: TracedViolation, proof: Proof) -> dict[str, object]:
     names = ("run", "level", "group", "view", "process", "message", "detail")
     shown = {name: getattr(violation, name) for name in names}
     evidence = [{"process": one.process, "index": one.index} for one in violation.evidence]
@@ -192,7 +192,7 @@ def _print_table(judgement: Judgement) -> None:
     console.print(_summary(judgement.verdicts, judgement.gaps))
 
 
-def _summary(verdicts: list[Verdict], gaps: list[Gap]) -> str:
+def _summary(verdicts: list[LevelVerdict], gaps: list[TracedGap]) -> str:
     from covey.guarantees import HELD
 
     runs = len({verdict.run for verdict in verdicts})

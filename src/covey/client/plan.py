@@ -28,7 +28,7 @@ ADDRESSES_MAX: Final = 100
 Address = str | Sequence[str] | None
 
 
-class Told(TypedDict):
+class HelloTimes(TypedDict):
     """The words of HELLO about time."""
 
     daemon_timeout_ms: int
@@ -48,13 +48,13 @@ class Bounds(NamedTuple):
     reconnect_for_s: float | None = None
     """No daemon lets us in again."""
 
-    def told(self) -> Told:
+    def told(self) -> HelloTimes:
         """What a daemon has to know, in its words.
 
         >>> Bounds(daemon_timeout_s=5.0).told()
         {'daemon_timeout_ms': 5000, 'alive_timeout_ms': 0, 'lag_max_ms': 0}
         """
-        return Told(
+        return HelloTimes(
             daemon_timeout_ms=_ms(self.daemon_timeout_s),
             alive_timeout_ms=_ms(self.alive_timeout_s),
             lag_max_ms=_ms(self.lag_max_s),

@@ -17,7 +17,7 @@ from typing import Final, Self
 
 import msgspec
 
-from covey.drivers.live.events import Event, StateEntered, Status, View, from_line
+from covey.drivers.live.events import DaemonView, Event, StateEntered, Status, from_line
 
 EXIT_WITHIN_S: Final = 10.0
 REST_S: Final = 0.4
@@ -76,9 +76,9 @@ class Child:
         return self.events[0].process if self.events else None
 
     @property
-    def view(self) -> View | None:
+    def view(self) -> DaemonView | None:
         """The last view it installed."""
-        return next((event for event in reversed(self.events) if isinstance(event, View)), None)
+        return next((event for event in reversed(self.events) if isinstance(event, DaemonView)), None)
 
     def situation(self) -> str:
         """Where it stands, in one clause."""

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from covey.config import Cluster, DaemonConfig, daemon_name, is_loopback
 from covey.config_file import Preset, render
-from covey.drivers.live.events import Ended, Ready, Status, View
+from covey.drivers.live.events import DaemonView, LifeEnded, Ready, Status
 from covey.drivers.live.launch import command
 from covey.drivers.live.sockets import free_ports
 from covey.drivers.live.status import socket_path
@@ -100,10 +100,10 @@ class LocalCluster(Children):
         daemon = self.cluster.daemons[self.cluster.rank_of(name)]
         return daemon.host, daemon.port
 
-    def views_since(self, time_ns: int) -> list[View]:
+    def views_since(self, time_ns: int) -> list[DaemonView]:
         """All views said at or after this time, in the order of their times."""
         with self._changed:
-            said = [event for child in self._lives for event in child.events if isinstance(event, View)]
+            said = [event for child in self._lives for event in child.events if isinstance(event, DaemonView)]
         return sorted((view for view in said if view.time_ns >= time_ns), key=lambda view: view.time_ns)
 
     # --- what is done to them
@@ -184,7 +184,7 @@ class LocalCluster(Children):
                 # A death is said by nobody but the end of its output, which may come a moment before the exit code.
                 self._changed.wait(min(left, 0.5))
 
-    def wait_for_view(self, *names: str, within_s: float = WITHIN_S) -> list[View]:
+    def wait_for_view(self, *names: str, within_s: float = WITHIN_S) -> list[DaemonView]:
         """Until each of these is in one and the same view of exactly their present lives; its installations."""
         children = [self.child(name) for name in names]
         wanted = sorted(names)
@@ -270,7 +270,7 @@ class LocalCluster(Children):
         for child in children:
             child.command("end")
         for child in children:
-            self._wait_for_event(child, Ended, 0)
+            self._wait_for_event(child, LifeEnded, 0)
         for child in children:
             child.close_input()
             child.wait_for_end()

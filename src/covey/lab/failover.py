@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from covey.drivers.live.events import View
+from covey.drivers.live.events import DaemonView
 from covey.guarantees.checkers import check
 from covey.guarantees.checkers.verdict import Violation
 
@@ -55,7 +55,7 @@ class Failover(msgspec.Struct):
     kept: list[Path] = []
     """Directories of trials that broke a guarantee."""
 
-    def add(self, trouble: str, since_ns: int, views: list[View]) -> None:
+    def add(self, trouble: str, since_ns: int, views: list[DaemonView]) -> None:
         self.times[trouble].append(max(view.time_ns - since_ns for view in views) / 1_000_000)
 
     def summary(self) -> dict[str, float]:

@@ -34,11 +34,11 @@ class CannotOpen(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-class Join(msgspec.Struct, frozen=True, gc=False):
+class JoinRequest(msgspec.Struct, frozen=True, gc=False):
     group: str
 
 
-class Leave(msgspec.Struct, frozen=True, gc=False):
+class LeaveRequest(msgspec.Struct, frozen=True, gc=False):
     group: str
 
 
@@ -59,8 +59,8 @@ class Depart(msgspec.Struct, frozen=True, gc=False):
     """I leave in good order."""
 
 
-class Alive(msgspec.Struct, frozen=True, gc=False):
+class StillHere(msgspec.Struct, frozen=True, gc=False):
     """I am here, and ask for nothing."""
 
 
-Request = Open | CannotOpen | Join | Leave | Sending | Depart | Alive
+Request = Open | CannotOpen | JoinRequest | LeaveRequest | Sending | Depart | StillHere

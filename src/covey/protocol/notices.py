@@ -95,7 +95,7 @@ class Views(NamedTuple):
         return found[::-1]
 
 
-class Roll:
+class GrowingRoll:
     """The members of a group that grows, listed once: each who joins is shown all that are there."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -107,7 +107,7 @@ class Roll:
 class Listed(NamedTuple):
     """The members of a roll when there were so many."""
 
-    roll: Roll
+    roll: GrowingRoll
     upto: int
 
     def names(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from covey.protocol.session.blocking import Blocked
 from covey.protocol.session.problems import Destinations, join_problem, open_problem, sending_problem
 from covey.protocol.session.session import ClientSession, Phase
 
-from .asked import Alive, CannotOpen, Depart, Join, Leave, Open, Request, Sending
+from .asked import CannotOpen, Depart, JoinRequest, LeaveRequest, Open, Request, Sending, StillHere
 from .counters import Counter, Family
 from .desk import Desk
 from .effects import ClientReading
@@ -115,13 +115,13 @@ class Requests:
             self._greet(session, word)
         elif isinstance(word, Sending):
             return self._send(session, word)
-        elif isinstance(word, Join):
+        elif isinstance(word, JoinRequest):
             return self._join(session, word.group)
-        elif isinstance(word, Leave):
+        elif isinstance(word, LeaveRequest):
             return self._leave(session, word.group)
         elif isinstance(word, Depart):
             self._desk.bye(session)
-        elif not isinstance(word, Alive):
+        elif not isinstance(word, StillHere):
             self._desk.end(session, session.dialect.wording.open_twice)
         return True
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from covey.client.records import check_records, payloads_of
 from covey.errors import FrameError
-from covey.protocol.asked import CannotOpen, Depart, Join, Leave, Open, Request, Sending
+from covey.protocol.asked import CannotOpen, Depart, JoinRequest, LeaveRequest, Open, Request, Sending
 from covey.protocol.dialects.dialect import Wording
 from covey.protocol.dialects.entries import ClientNotice, Entry
 from covey.protocol.effects import Deliver
@@ -70,9 +70,9 @@ class LineReader:
             case "hello":
                 return Open(name) if name else CannotOpen("say hello, and your name")
             case "join":
-                return Join(name)
+                return JoinRequest(name)
             case "leave":
-                return Leave(name)
+                return LeaveRequest(name)
             case "send":
                 return self._sending(name, text.encode())
             case "bye":

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from covey.ids import Ballot
 from covey.protocol.effects import Stamped
 from covey.protocol.groups.declared import Declared
-from covey.protocol.groups.exchange import PAGE_BYTES, Collected, Tables, batch_parts
+from covey.protocol.groups.exchange import PAGE_BYTES, Collected, StayTables, batch_parts
 from covey.protocol.values import Bundle, Kind, Place, Service, Stay
 from covey.protocol.wire.bodies import sender_prefix
 from tests.unit.protocol.builders import A, B
@@ -182,14 +182,14 @@ def test_a_page_that_is_none_is_a_problem(data: bytes) -> None:
 
 
 def test_what_has_come_is_kept_from_one_attempt_to_the_next() -> None:
-    frozen, tables = many(300).declared.frozen(1_300), Tables()
+    frozen, tables = many(300).declared.frozen(1_300), StayTables()
     for number in range(5):
         tables.of(B, frozen.version, frozen.count).add(number, *frozen.part(number))
     assert tables.of(B, frozen.version, frozen.count).ask(1) == (5,)
 
 
 def test_another_life_or_version_begins_anew() -> None:
-    frozen, tables = many(300).declared.frozen(1_300), Tables()
+    frozen, tables = many(300).declared.frozen(1_300), StayTables()
     first = tables.of(B, frozen.version, frozen.count)
     assert tables.of(B, frozen.version, frozen.count) is first
     assert tables.of(B, frozen.version + 1, frozen.count) is not first
@@ -198,13 +198,13 @@ def test_another_life_or_version_begins_anew() -> None:
 
 
 def test_a_problem_is_forgotten_in_the_next_attempt() -> None:
-    tables = Tables()
+    tables = StayTables()
     tables.of(B, 1, 1).add(0, b"\xc1", ends_page=True)
     assert tables.of(B, 1, 1).problem is None
 
 
 def test_a_new_view_needs_no_tables() -> None:
-    tables = Tables()
+    tables = StayTables()
     first = tables.of(B, 1, 1)
     tables.clear()
     assert tables.of(B, 1, 1) is not first

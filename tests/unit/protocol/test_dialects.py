@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from covey.ids import Life
 from covey.protocol.dialects.dialect import Shared
 from covey.protocol.dialects.native import BLOCK, NATIVE
-from covey.protocol.notices import GroupSignalled, Listed, Roll, Run, Views, WholeView
+from covey.protocol.notices import GroupSignalled, GrowingRoll, Listed, Run, Views, WholeView
 from covey.protocol.values import Kind
 from covey.protocol.wire.session import Splitter, read_from_daemon
 from covey.protocol.wire.words import GroupView
@@ -68,7 +68,7 @@ def test_lists_and_differences_tell_the_same(changes: list[tuple[Kind, Life, int
 @given(st.integers(32, 3 * BLOCK), st.integers(0, 3 * BLOCK), st.data())
 def test_the_members_of_a_roll_at_any_time(first: int, more: int, data: st.DataObject) -> None:
     names = [f"p{number}@a:1.{number}" for number in range(first + more)]
-    roll = Roll(names[:first])
+    roll = GrowingRoll(names[:first])
     for upto in (first, first + more, data.draw(st.integers(first, first + more))):
         roll.names += names[len(roll.names) : max(upto, len(roll.names))]
         entry = NATIVE.entry(WholeView("room", VIEW, 5, 0, Listed(roll, upto), ("x",), "join", "x"))

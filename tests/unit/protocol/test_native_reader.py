@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.errors import FrameError
-from covey.protocol.asked import Alive, CannotOpen, Depart, Join, Leave, Open, Request
+from covey.protocol.asked import CannotOpen, Depart, JoinRequest, LeaveRequest, Open, Request, StillHere
 from covey.protocol.dialects.native_reader import NativeReader
 from covey.protocol.portions import PORTIONS
 from covey.protocol.wire.session import HELLO_BYTES_MAX, encode_word, read_from_client
@@ -38,7 +38,7 @@ def test_frames_come_in_order_however_they_were_read(cuts: list[int], each: int)
         data = data[cut:]
         if each:
             words += taken(said)
-    assert words + taken(said) == [Join(f"g{number}") for number in range(20)]
+    assert words + taken(said) == [JoinRequest(f"g{number}") for number in range(20)]
     assert (bool(said), said.size) == (False, 0)
 
 
@@ -46,26 +46,26 @@ def test_what_is_put_back_comes_first() -> None:
     said = NativeReader()
     said.put(frame(1) + frame(2))
     said.next()
-    said.put_back(Join("again"))
+    said.put_back(JoinRequest("again"))
     said.put(frame(3))
-    assert taken(said) == [Join("again"), Join("g2"), Join("g3")]
+    assert taken(said) == [JoinRequest("again"), JoinRequest("g2"), JoinRequest("g3")]
 
 
 def test_the_last_word_that_was_put_back_counts_until_it_is_done() -> None:
     said = NativeReader()
     said.put(frame(1))
     said.next()
-    said.put_back(Join("g1"))
+    said.put_back(JoinRequest("g1"))
     assert said
     assert said.size == len(frame(1))
-    assert taken(said) == [Join("g1")]
+    assert taken(said) == [JoinRequest("g1")]
     assert (bool(said), said.size) == (False, 0)
 
 
 def test_an_unfinished_frame_counts_but_nothing_of_it_can_be_done() -> None:
     said = NativeReader()
     said.put(frame(1) + frame(2)[:-1])
-    assert taken(said) == [Join("g1")]
+    assert taken(said) == [JoinRequest("g1")]
     assert (bool(said), said.size) == (False, len(frame(2)) - 1)
 
 
@@ -74,7 +74,7 @@ def test_a_problem_shows_when_its_turn_comes_and_nothing_follows_it() -> None:
     too_large = encode_word(JoinGroup("x" * (HELLO_BYTES_MAX + 1)))
     said.put(frame(1) + too_large + frame(2))
     problems = [said.problem]
-    assert taken(said) == [Join("g1")]
+    assert taken(said) == [JoinRequest("g1")]
     problems.append(said.problem)
     assert [problem is None for problem in problems] == [True, False]
     said.put(frame(3))
@@ -95,7 +95,7 @@ def test_what_is_cleared_is_gone() -> None:
     said = NativeReader()
     said.put(frame(1) + frame(2))
     said.next()
-    said.put_back(Join("g1"))
+    said.put_back(JoinRequest("g1"))
     said.clear()
     assert (bool(said), said.size, said.next()) == (False, 0, None)
 
@@ -105,10 +105,10 @@ def test_what_is_cleared_is_gone() -> None:
     [
         (Hello(MAGIC, VERSION, "al", 2, "block", 1, 2, 3), Open("al", 2, "block", 1, 2, 3)),
         (Hello("spread", VERSION, "al", 1, "block"), CannotOpen("say HELLO first")),
-        (JoinGroup("room"), Join("room")),
-        (LeaveGroup("room"), Leave("room")),
+        (JoinGroup("room"), JoinRequest("room")),
+        (LeaveGroup("room"), LeaveRequest("room")),
         (Bye(), Depart()),
-        (ClientAlive(), Alive()),
+        (ClientAlive(), StillHere()),
     ],
 )
 def test_each_word_asks_for_something(word: Word, asked: Request) -> None:

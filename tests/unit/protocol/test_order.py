@@ -6,7 +6,7 @@ import pytest
 
 from covey.ids import INFINITE, Life
 from covey.protocol.counters import Count, Counter, Dropped
-from covey.protocol.evs.ordering.order import Order
+from covey.protocol.evs.ordering.order import ViewOrder
 from covey.protocol.evs.ordering.recovery import RecoveryPlan
 from covey.protocol.values import START, Announcement, Bundle, Delivery, Position, Service
 from tests.unit.protocol.builders import VIEW, A, B, C, bundle, fragments_of
@@ -15,8 +15,8 @@ EARLY = [Service.RELIABLE, Service.FIFO]
 ORDERED = [Service.CAUSAL, Service.AGREED]
 
 
-def make_order(sites: tuple[int, ...] = (0, 1), me: Life = A) -> Order:
-    return Order(VIEW, sites, me, Count())
+def make_order(sites: tuple[int, ...] = (0, 1), me: Life = A) -> ViewOrder:
+    return ViewOrder(VIEW, sites, me, Count())
 
 
 def make_plan(
@@ -29,18 +29,18 @@ def numbers(deliveries: list[Delivery]) -> list[int]:
     return [one.bundle.number for one in deliveries]
 
 
-def add(order: Order, *bundles: Bundle) -> list[int]:
+def add(order: ViewOrder, *bundles: Bundle) -> list[int]:
     """Numbers of what comes early."""
     return numbers([delivery for one in bundles for delivery in early(order, one)])
 
 
-def early(order: Order, one: Bundle) -> list[Delivery]:
+def early(order: ViewOrder, one: Bundle) -> list[Delivery]:
     deliveries = order.add(one)
     assert not isinstance(deliveries, Dropped)
     return deliveries
 
 
-def know(order: Order, stamp: int, *, safe: bool = False) -> list[int]:
+def know(order: ViewOrder, stamp: int, *, safe: bool = False) -> list[int]:
     """Every site is known up to the stamp; returns what is delivered."""
     for site, log in order.logs.items():
         order.announce(site, Announcement(log.gap_free, stamp))
@@ -136,7 +136,7 @@ def test_fragments_of_a_reliable_message_come_when_the_last_arrives() -> None:
 
 
 def test_a_known_bundle_is_dropped() -> None:
-    order = Order(VIEW, (0,), A, Count())
+    order = ViewOrder(VIEW, (0,), A, Count())
     assert order.add(bundle(1)) == []
     assert order.add(bundle(1)) == Dropped(Counter.BUNDLE_KNOWN)
     assert order.add(bundle(1, site=7)) == Dropped(Counter.BUNDLE_KNOWN)
@@ -288,7 +288,7 @@ def test_a_message_with_a_lost_fragment_is_dropped() -> None:
 
 def test_safe_messages_after_the_signal_are_counted() -> None:
     count = Count()
-    order = Order(VIEW, (0,), A, count)
+    order = ViewOrder(VIEW, (0,), A, count)
     order.add(bundle(1, service=Service.SAFE))
     order.freeze()
     order.finish(make_plan())

@@ -32,12 +32,12 @@ from covey.trace.segments import SegmentWriter
 
 from .control import Command, CommandLines
 from .driver import LiveDaemon, clock, new_life
-from .events import Ended, Event, Gone, Noticed, Ready, StateEntered, Status, event_of, to_line
+from .events import Event, Gone, LifeEnded, Noticed, Ready, StateEntered, Status, event_of, to_line
 from .freed_memory import FreedMemory, freed_memory
 from .launch import DaemonOptions, Options, from_arguments
 from .log import to_text
 from .measures import Measures
-from .sending import Sending
+from .sending import SendingWatch
 from .status import Answer, InPortions, Question, StatusSocket, own_directory, socket_path
 from .told import LiveStatus, ring_of
 
@@ -76,7 +76,7 @@ class DaemonProcess:
         self._status: StatusSocket | None = None
         self._started_us = clock().mono_us
         self._measures = Measures(self._started_us)
-        self._sending = Sending()
+        self._sending = SendingWatch()
         self._freed: FreedMemory | None = None
         self._looked_us = 0
         self.seed = options.seed if options.seed is not None else life.boot
@@ -269,7 +269,7 @@ class DaemonProcess:
         self.daemon.record("end", time.time_ns())
         self.daemon.running = False
         self._ended = True
-        self._say(Ended(time_ns=time.time_ns(), process=self.process))
+        self._say(LifeEnded(time_ns=time.time_ns(), process=self.process))
 
     def _outwait_the_others(self) -> None:
         """A closed socket would be noticed by daemons that have not read their `end` yet."""

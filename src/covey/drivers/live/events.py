@@ -33,7 +33,7 @@ class Ready(Said, frozen=True, kw_only=True, tag="ready"):
     address: str
 
 
-class View(Said, frozen=True, kw_only=True, tag="view"):
+class DaemonView(Said, frozen=True, kw_only=True, tag="view"):
     """A view was installed. `processes` are its members as lives, `members` by their names."""
 
     view: str
@@ -70,7 +70,7 @@ class Status(Said, frozen=True, kw_only=True, tag="status"):
     snapshot: dict[str, Any]
 
 
-class Ended(Said, frozen=True, kw_only=True, tag="ended"):
+class LifeEnded(Said, frozen=True, kw_only=True, tag="ended"):
     """The daemon has stopped living, without a goodbye; its socket stays open until its standard input ends."""
 
 
@@ -98,7 +98,7 @@ class LedgersMerged(Said, frozen=True, kw_only=True, tag="merged"):
     entries: int
 
 
-Event = Ready | View | StateEntered | Noticed | Status | Ended | Gone | GroupViewed | LedgersMerged
+Event = Ready | DaemonView | StateEntered | Noticed | Status | LifeEnded | Gone | GroupViewed | LedgersMerged
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
@@ -129,11 +129,11 @@ def event_of(effect: Effect, time_ns: int, process: str, cluster: Cluster) -> Ev
     return None
 
 
-def _view(effect: Installed, time_ns: int, process: str, cluster: Cluster) -> View:
+def _view(effect: Installed, time_ns: int, process: str, cluster: Cluster) -> DaemonView:
     def names(lives: tuple[Life, ...]) -> tuple[str, ...]:
         return tuple(cluster.daemons[life.rank].name for life in lives)
 
-    return View(
+    return DaemonView(
         time_ns=time_ns,
         process=process,
         view=str(effect.view),

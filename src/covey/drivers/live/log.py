@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from .events import Ended, Event, Gone, GroupViewed, LedgersMerged, Noticed, Ready, StateEntered, Status, View
+from .events import DaemonView, Event, Gone, GroupViewed, LedgersMerged, LifeEnded, Noticed, Ready, StateEntered, Status
 
 
 def to_text(event: Event) -> str:
@@ -19,7 +19,7 @@ def to_text(event: Event) -> str:
 
 
 def _what(event: Event) -> str:
-    if isinstance(event, View):
+    if isinstance(event, DaemonView):
         together = " ".join(event.transitional)
         why = "; ".join(filter(None, (event.detail, event.reason)))
         return f"view {event.view} of {' '.join(event.members)}; with us: {together}; {event.cause}: {why}"
@@ -38,5 +38,5 @@ def _what(event: Event) -> str:
     return "stopped in good order" if isinstance(event, Gone) else _ended(event)
 
 
-def _ended(event: Ended) -> str:
+def _ended(event: LifeEnded) -> str:
     return f"ended without a goodbye ({event.process})"

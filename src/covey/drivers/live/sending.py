@@ -36,7 +36,7 @@ REMEDIES: Final = {
 OTHERWISE: Final = "look at the network of this host"
 
 
-class Sending:
+class SendingWatch:
     """The sentence of the moment is in `problem`; empty if all is well."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ from covey.guarantees.checkers.common.lives import RELIABLE, TracedMessage, late
 from covey.trace.record import Row
 
 from .history import History
-from .lives import Stay
+from .lives import DaemonStay
 from .verdict import Findings, Verdict
 
 
@@ -67,7 +67,7 @@ def virtual_synchrony(history: History) -> Verdict:
 def same_view_delivery(history: History) -> Verdict:
     """S9."""
     findings = Findings("S9", history.run)
-    first_stays: dict[str, Stay] = {}
+    first_stays: dict[str, DaemonStay] = {}
     for life in history.lives.values():
         for delivery in life.deliveries:
             if delivery.stay is not None:
@@ -96,7 +96,7 @@ def sane_view(history: History) -> Verdict:
 
 
 def _judge_sending_view(
-    findings: Findings, stay: Stay, message: TracedMessage, ranks: dict[str, tuple[int, ...]]
+    findings: Findings, stay: DaemonStay, message: TracedMessage, ranks: dict[str, tuple[int, ...]]
 ) -> None:
     if message.sent_in not in ranks:
         return
@@ -109,7 +109,7 @@ def _judge_sending_view(
 
 
 def _judge_sending_life(
-    findings: Findings, stay: Stay, message: TracedMessage, newest: dict[str, tuple[int, ...]]
+    findings: Findings, stay: DaemonStay, message: TracedMessage, newest: dict[str, tuple[int, ...]]
 ) -> None:
     if not newest or message.origin is None:
         return

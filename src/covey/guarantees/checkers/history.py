@@ -15,13 +15,13 @@ from covey.guarantees.checkers.common.history import BaseHistory
 from covey.guarantees.checkers.common.lives import TracedMessage, collect_messages
 from covey.trace.record import Row
 
-from .lives import Life, Stay, Walk, split_into_lives
+from .lives import DaemonLife, DaemonStay, DaemonWalk, split_into_lives
 
 EVERYTHING: Final = -1
 """The set of all messages."""
 
 
-class History(BaseHistory[TracedMessage, Stay, Life]):
+class History(BaseHistory[TracedMessage, DaemonStay, DaemonLife]):
     """Everything the checkers of level S ask of one run."""
 
     def __init__(self, run: str, rows: Iterable[Row]) -> None:
@@ -31,13 +31,13 @@ class History(BaseHistory[TracedMessage, Stay, Life]):
         deliveries = (row for row in own if row.event == "deliver")
         super().__init__(run, lives, *collect_messages(TracedMessage, sends, deliveries))
         for life in lives.values():
-            Walk(life, self.messages).walk()
+            DaemonWalk(life, self.messages).walk()
 
-    def stays(self) -> Iterator[Stay]:
+    def stays(self) -> Iterator[DaemonStay]:
         return (stay for life in self.lives.values() for stay in life.stays)
 
     @cached_property
-    def first_stays(self) -> dict[tuple[str, str], Stay]:
+    def first_stays(self) -> dict[tuple[str, str], DaemonStay]:
         """By daemon and view; where S3 is broken, there may be later ones."""
         return {(life.process, stay.view): stay for life in self.lives.values() for stay in reversed(life.stays)}
 
@@ -58,17 +58,17 @@ class History(BaseHistory[TracedMessage, Stay, Life]):
         """A daemon may lack nothing that its view has ordered."""
         return dict.fromkeys(self.lives, EVERYTHING)
 
-    def survivors(self, processes: Iterable[str], view: str) -> list[Life]:
+    def survivors(self, processes: Iterable[str], view: str) -> list[DaemonLife]:
         """Witnesses, and those who left this view alive for a later one: what became of them later is no excuse."""
         known = (self.lives[process] for process in sorted(processes) if process in self.lives)
         return [life for life in known if life.is_witness or self._left_alive(life, view)]
 
-    def _left_alive(self, life: Life, view: str) -> bool:
+    def _left_alive(self, life: DaemonLife, view: str) -> bool:
         stay = self.first_stays.get((life.process, view))
         return stay is not None and stay.next is not None
 
 
-def _came_together(here: Stay, there: Stay) -> bool:
+def _came_together(here: DaemonStay, there: DaemonStay) -> bool:
     """Both came to this view from the same one, each in the transitional set of the other."""
     return (
         here.previous is not None

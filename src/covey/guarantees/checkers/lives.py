@@ -1,7 +1,7 @@
 """Daemons: their lives, their stays in views, and what they deliver, from the rows of level S.
 
 In:        the trace rows of one run; rows of other levels are passed over.
-Out:       lives by process, which Walk fills with stays (one per view installed), deliveries and traffic.
+Out:       lives by process, which DaemonWalk fills with stays (one per view installed), deliveries and traffic.
 Not here:  what clients have too (common/lives.py), what spans several processes (history.py), judgement.
 """
 
@@ -22,19 +22,19 @@ from covey.trace.record import Row
 
 
 @dataclass(slots=True, eq=False)
-class Delivery(AnyDelivery):
+class DaemonDelivery(AnyDelivery):
     """One delivery at one daemon; `stay` is None before the first view."""
 
-    stay: Stay | None
+    stay: DaemonStay | None
     after_signal: bool
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Stay(AnyStay):
+class DaemonStay(AnyStay):
     """One daemon in one view."""
 
     sends: list[TracedMessage] = field(default_factory=list)
-    deliveries: list[Delivery] = field(default_factory=list)
+    deliveries: list[DaemonDelivery] = field(default_factory=list)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -46,25 +46,25 @@ class Stay(AnyStay):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Life(BaseLife[Delivery]):
+class DaemonLife(BaseLife[DaemonDelivery]):
     """One daemon from its start to its crash or stop, which excuse it."""
 
-    stays: list[Stay] = field(default_factory=list)
+    stays: list[DaemonStay] = field(default_factory=list)
     # The processes this one is connected with both ways since the faults stopped; None without a calm row.
     calm: frozenset[str] | None = None
 
 
-def split_into_lives(rows: Iterable[Row]) -> dict[str, Life]:
-    return {process: Life(process=process, rows=own) for process, own in rows_by_process(rows, "S").items()}
+def split_into_lives(rows: Iterable[Row]) -> dict[str, DaemonLife]:
+    return {process: DaemonLife(process=process, rows=own) for process, own in rows_by_process(rows, "S").items()}
 
 
-class Walk:
+class DaemonWalk:
     """Goes through one life's rows once and fills its stays, deliveries and traffic."""
 
-    def __init__(self, life: Life, messages: dict[str, TracedMessage]) -> None:
+    def __init__(self, life: DaemonLife, messages: dict[str, TracedMessage]) -> None:
         self.life = life
         self.messages = messages
-        self.stay: Stay | None = None
+        self.stay: DaemonStay | None = None
 
     def walk(self) -> None:
         for row in self.life.rows:
@@ -84,7 +84,7 @@ class Walk:
                 self.life.ended = True
 
     def _on_view(self, row: Row) -> None:
-        stay = Stay(
+        stay = DaemonStay(
             process=self.life.process,
             view=row.view_new or "",
             rank=row.view_rank,
@@ -108,7 +108,7 @@ class Walk:
     def _on_deliver(self, row: Row) -> None:
         message = self.messages[name_of(row)]
         stay = self.stay
-        delivery = Delivery(message, row, stay, after_signal=stay is not None and stay.signals > 0)
+        delivery = DaemonDelivery(message, row, stay, after_signal=stay is not None and stay.signals > 0)
         self.life.deliveries.append(delivery)
         self.life.traffic.append((False, message))
         self.life.delivered |= message.bit

@@ -30,7 +30,7 @@ from covey.guarantees.checkers.common.views import (
 )
 
 from .history import History
-from .lives import Life, Stay
+from .lives import DaemonLife, DaemonStay
 from .verdict import Findings, Verdict
 
 
@@ -53,7 +53,7 @@ def initial_view(history: History) -> Verdict:
     return findings.verdict()
 
 
-def _out_of_view(life: Life, event: str, message: str | None, named: str | None, current: str | None) -> str:
+def _out_of_view(life: DaemonLife, event: str, message: str | None, named: str | None, current: str | None) -> str:
     what = event if message is None else f"{event} of {message}"
     where = "before its first view" if current is None else f"in view {current}"
     return f"{what} at {life.process} names view {named}, but happened {where}"
@@ -94,7 +94,7 @@ def transitional_set(history: History) -> Verdict:
     return findings.verdict()
 
 
-def _judge_comers(findings: Findings, group: list[Stay], installers: frozenset[str]) -> None:
+def _judge_comers(findings: Findings, group: list[DaemonStay], installers: frozenset[str]) -> None:
     """Those who came to one view from one view before it: their sets against the members, and each other."""
     comovers = frozenset(stay.process for stay in group)
     for stay in group:
@@ -110,7 +110,7 @@ def _judge_comers(findings: Findings, group: list[Stay], installers: frozenset[s
 def precision(history: History) -> Verdict:
     """S14. Connectivity is transitive for a set if everybody in it reports the very same set."""
     findings = Findings("S14", history.run)
-    by_connected: dict[frozenset[str], list[Life]] = defaultdict(list)
+    by_connected: dict[frozenset[str], list[DaemonLife]] = defaultdict(list)
     for life in history.lives.values():
         if life.calm is not None and not life.excused:
             by_connected[life.calm].append(life)
@@ -120,8 +120,8 @@ def precision(history: History) -> Verdict:
     return findings.verdict()
 
 
-def _judge_component(findings: Findings, connected: frozenset[str], lives: list[Life]) -> None:
-    first: Stay | None = None
+def _judge_component(findings: Findings, connected: frozenset[str], lives: list[DaemonLife]) -> None:
+    first: DaemonStay | None = None
     for life in lives:
         findings.premise()
         if not life.stays:

@@ -26,7 +26,7 @@ from covey.guarantees.checkers.common.services import (
 
 from .delivery import judge_self_delivery
 from .history import History
-from .lives import Delivery
+from .lives import DaemonDelivery
 from .verdict import Findings, Verdict
 
 
@@ -111,7 +111,7 @@ def _judge_growth(findings: Findings, history: History) -> None:
                 )
 
 
-def _report_overtaken(findings: Findings, history: History, delivery: Delivery, overtaken_by: int) -> None:
+def _report_overtaken(findings: Findings, history: History, delivery: DaemonDelivery, overtaken_by: int) -> None:
     process, message = delivery.row.process, delivery.message
     findings.violation(
         process,

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from covey.drivers.live.events import GroupViewed, View
+from covey.drivers.live.events import DaemonView, GroupViewed
 from covey.lab.cluster import LocalCluster
 
 from .troupe import Role, Sides, Troupe
@@ -81,7 +81,7 @@ class Lesson(msgspec.Struct, frozen=True, tag_field="kind", tag="lesson"):
     text: str
 
 
-Told = ActStep | ShownView | Equals | Merge | Lesson
+Shown = ActStep | ShownView | Equals | Merge | Lesson
 
 
 class _Act(msgspec.Struct, frozen=True):
@@ -200,7 +200,7 @@ EPILOGUE: Final = ActStep(
 )
 
 
-def play(cluster: LocalCluster, troupe: Troupe, seconds: float) -> Iterator[Told]:
+def play(cluster: LocalCluster, troupe: Troupe, seconds: float) -> Iterator[Shown]:
     """All acts, with this many seconds to read the text of each; then everybody comes to rest and ends."""
     yield PROLOGUE
     former = _Former()
@@ -224,7 +224,7 @@ def play(cluster: LocalCluster, troupe: Troupe, seconds: float) -> Iterator[Told
     troupe.record_crashes()
 
 
-def _ledgers(act: _Act, troupe: Troupe, begun: int) -> Iterator[Told]:
+def _ledgers(act: _Act, troupe: Troupe, begun: int) -> Iterator[Shown]:
     """In a moment of silence: states that were told, and whose ledgers are equal."""
     troupe.tell("quiet")
     equals = troupe.wait_for_equals(act.sides)
@@ -251,7 +251,7 @@ class _Former:
 
 
 def _views(
-    act: _Act, at: int, daemons: list[View], programs: list[tuple[str, GroupViewed]], former: _Former
+    act: _Act, at: int, daemons: list[DaemonView], programs: list[tuple[str, GroupViewed]], former: _Former
 ) -> list[ShownView]:
     """One for each set that moved together: all of them saw the same."""
     seen = [_of_daemon(act.name, view, at) for view in daemons]
@@ -268,7 +268,7 @@ def _views(
     return sorted(shown, key=lambda one: (one.group != DAEMONS, one.group, one.after_ms))
 
 
-def _of_daemon(act: str, view: View, at: int) -> ShownView:
+def _of_daemon(act: str, view: DaemonView, at: int) -> ShownView:
     after = _ms(view.time_ns - at)
     return ShownView(
         act, DAEMONS, after, view.view, view.members, view.transitional, view.cause, view.reason, (view.name,)

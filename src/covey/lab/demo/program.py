@@ -22,7 +22,7 @@ import msgspec
 from covey.client import blocking
 from covey.client.events import Disconnected, Message, Reconnected, Single, View
 from covey.drivers.live.control import CommandLines
-from covey.drivers.live.events import Ended, Event, GroupViewed, LedgersMerged, Ready, Status, to_line
+from covey.drivers.live.events import Event, GroupViewed, LedgersMerged, LifeEnded, Ready, Status, to_line
 from covey.errors import SessionOverError
 from covey.protocol.values import Service
 from covey.trace.client import ClientRecorder
@@ -183,7 +183,7 @@ class DemoProgram:
             pass
         if self._session.is_open:
             self._recorder.event("end", time.time_ns())
-        self._say(Ended(time_ns=time.time_ns(), process=self._task.name))
+        self._say(LifeEnded(time_ns=time.time_ns(), process=self._task.name))
         self._is_running = False
         while os.read(STDIN, READ_BYTES):
             pass

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from covey.client.address import socket_path
-from covey.drivers.live.events import Ended, GroupViewed, LedgersMerged, Ready, Status
+from covey.drivers.live.events import GroupViewed, LedgersMerged, LifeEnded, Ready, Status
 from covey.lab.child import MOMENT_S, Child, Children
 from covey.lab.cluster import WITHIN_S, LiveError, LocalCluster, crash_row
 from covey.trace.record import Row
@@ -183,7 +183,7 @@ class Troupe(Children):
         if not self._come_to_rest(lambda: [*self.statuses(), *self._cluster.statuses()], within_s):
             raise LiveError(f"waited {within_s:g} s for programs and daemons to come to rest")
         self.tell("end")
-        self._wait(lambda: all(_said(child, Ended) for child in self.living()), "the last words of programs")
+        self._wait(lambda: all(_said(child, LifeEnded) for child in self.living()), "the last words of programs")
 
     def record_crashes(self) -> None:
         """A killed program cannot write its last row. We know when it was killed; its trace says how far it came."""

@@ -21,7 +21,7 @@ import msgspec
 
 from covey.client.address import socket_path
 from covey.config_file import Preset
-from covey.drivers.live.events import Status, View
+from covey.drivers.live.events import DaemonView, Status
 from covey.drivers.live.told import LiveStatus
 from covey.lab.child import Child
 from covey.lab.cluster import LiveError, LocalCluster
@@ -111,10 +111,12 @@ class HostileStage:
             time.sleep(min(left, POLL_S))
         raise LiveError("a daemon died")
 
-    def views(self) -> dict[str, list[View]]:
+    def views(self) -> dict[str, list[DaemonView]]:
         """Since the common one, by daemon."""
         return {
-            child.name: [event for event in child.events if isinstance(event, View) and event.time_ns > self.since_ns]
+            child.name: [
+                event for event in child.events if isinstance(event, DaemonView) and event.time_ns > self.since_ns
+            ]
             for child in self.cluster.living()
         }
 

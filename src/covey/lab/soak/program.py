@@ -23,7 +23,7 @@ import msgspec
 from covey.client import blocking
 from covey.client.events import Single, View
 from covey.drivers.live.control import CommandLines
-from covey.drivers.live.events import Ended, Event, Ready, Status, to_line
+from covey.drivers.live.events import Event, LifeEnded, Ready, Status, to_line
 from covey.errors import ConnectError, SessionOverError
 from covey.protocol.values import Policy, Service
 from covey.trace.client import ClientRecorder
@@ -222,7 +222,7 @@ class SoakProgram:
             pass
         if self._session is not None and self._session.is_open:
             self._recorder.event("end", time.time_ns())
-        self._say(Ended(time_ns=time.time_ns(), process=self._task.name))
+        self._say(LifeEnded(time_ns=time.time_ns(), process=self._task.name))
         self._is_running = False
         while os.read(STDIN, READ_BYTES):
             pass

@@ -11,7 +11,7 @@ import time
 from typing import Final, TypeVar
 
 from covey.client.address import socket_path
-from covey.drivers.live.events import Ended, Status
+from covey.drivers.live.events import LifeEnded, Status
 from covey.lab.child import Child, Children
 from covey.lab.cluster import WITHIN_S, LiveError, LocalCluster, crash_row
 from covey.trace.record import Row
@@ -117,7 +117,7 @@ class Programs(Children):
             for child in self.living():
                 child.command("end")
             for child in self.living():
-                self._answer(child, Ended, 0)
+                self._answer(child, LifeEnded, 0)
         return at_rest
 
     def record_crashes(self) -> None:

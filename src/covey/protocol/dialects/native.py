@@ -13,11 +13,11 @@ from covey.protocol.effects import Deliver
 from covey.protocol.notices import (
     DaemonSpoke,
     GroupSignalled,
+    GrowingRoll,
     LeftGroup,
     Listed,
     OwnDiscarded,
     RequestFailed,
-    Roll,
     Run,
     SessionEnded,
     SessionOpened,
@@ -208,7 +208,7 @@ class _Names:
         return (self._together, *self._rest[: count - self._folded])
 
 
-def _names(roll: Roll) -> _Names:
+def _names(roll: GrowingRoll) -> _Names:
     names: _Names | None = roll.kept.get(_PIECES)
     if names is None:
         names = roll.kept[_PIECES] = _Names()

@@ -14,7 +14,7 @@ from typing import Final
 
 from covey.config import FRAME_SLACK
 from covey.errors import FrameError
-from covey.protocol.asked import Alive, CannotOpen, Depart, Join, Leave, Open, Request, Sending
+from covey.protocol.asked import CannotOpen, Depart, JoinRequest, LeaveRequest, Open, Request, Sending, StillHere
 from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter, read_from_client
 from covey.protocol.wire.words import MAGIC, VERSION, Bye, ClientAlive, Hello, JoinGroup, LeaveGroup
 
@@ -81,12 +81,12 @@ class NativeReader:
 
 def _request(word: Hello | JoinGroup | LeaveGroup | Bye | ClientAlive) -> Request:
     if isinstance(word, JoinGroup):
-        return Join(word.group)
+        return JoinRequest(word.group)
     if isinstance(word, LeaveGroup):
-        return Leave(word.group)
+        return LeaveRequest(word.group)
     if isinstance(word, Hello):
         return _opening(word)
-    return Depart() if isinstance(word, Bye) else Alive()
+    return Depart() if isinstance(word, Bye) else StillHere()
 
 
 def _opening(word: Hello) -> Open | CannotOpen:

@@ -18,7 +18,7 @@ from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Effect, Installed, Signal
 from covey.protocol.evs.membership.machine import Machine
 from covey.protocol.groups.declared import Declared
-from covey.protocol.groups.exchange import Tables
+from covey.protocol.groups.exchange import StayTables
 from covey.protocol.inputs import Submit
 from covey.protocol.kit import Kit
 from covey.protocol.transport.queue import SubmitQueue
@@ -66,7 +66,7 @@ class EvsEngine:
         patience = self.machine.damping.token
         self.operation = Operation(self.kit, self.machine.view, self.machine.members, queue, 0, patience)
         self.operation.end()
-        self._tables = Tables()
+        self._tables = StayTables()
         self.exchange: Exchange | None = None
         self._commit = frozenset([kit.me])
         self._first = True

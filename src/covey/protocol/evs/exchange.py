@@ -18,7 +18,7 @@ from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Send
 from covey.protocol.evs.ordering.recovery import Holdings, RecoveryPlan, make_plan, missing
 from covey.protocol.groups.declared import Frozen
-from covey.protocol.groups.exchange import PART_OVERHEAD, PARTS_BATCH_MAX, Collected, Tables, batch_parts
+from covey.protocol.groups.exchange import PART_OVERHEAD, PARTS_BATCH_MAX, Collected, StayTables, batch_parts
 from covey.protocol.values import Bundle, Declaration, Stay
 from covey.protocol.wire.bundles import bundle_parts
 
@@ -46,7 +46,7 @@ class Exchange:
         old: Operation,
         commit: frozenset[Life],
         mine: Frozen,
-        tables: Tables,
+        tables: StayTables,
     ) -> None:
         self.kit = kit
         self.attempt = attempt

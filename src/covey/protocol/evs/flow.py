@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from covey.ids import Ballot, Life
 from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Deliver, Effect, Stamped
-from covey.protocol.evs.ordering.order import Order
+from covey.protocol.evs.ordering.order import ViewOrder
 from covey.protocol.transport.queue import SubmitQueue
 from covey.protocol.values import Delivery, Kind, Service
 from covey.protocol.wire.bundles import bundle_parts
@@ -31,7 +31,7 @@ class Flow:
         self.queue = queue
         self._site = kit.site
         sites = tuple(sorted({kit.site_of(life) for life in members}))
-        self.order = Order(view, sites, kit.me, kit.count)
+        self.order = ViewOrder(view, sites, kit.me, kit.count)
         self.unreliable = UnreliableStreams(kit.me)
         self.behind = False
         """Our clients are told too slowly: nothing is stamped here, and others are asked to send less."""

@@ -98,7 +98,7 @@ class Collected:
         return all(part < self._next or part in self._parts for part in self._asked)
 
 
-class Tables:
+class StayTables:
     """What is known of the stays at other daemons; kept from one attempt to the next."""
 
     def __init__(self) -> None:

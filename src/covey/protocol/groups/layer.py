@@ -18,7 +18,17 @@ from covey.ids import Life
 from covey.names import is_private
 from covey.protocol.counters import Count
 from covey.protocol.effects import Deliver
-from covey.protocol.notices import Difference, GroupNotice, LeftGroup, Listed, OwnDiscarded, Roll, Run, Views, WholeView
+from covey.protocol.notices import (
+    Difference,
+    GroupNotice,
+    GrowingRoll,
+    LeftGroup,
+    Listed,
+    OwnDiscarded,
+    Run,
+    Views,
+    WholeView,
+)
 from covey.protocol.values import Bundle, Kind, Place
 from covey.protocol.wire.bodies import SELF_DISCARD, read_sender, sender_prefix
 
@@ -45,7 +55,7 @@ class Groups:
         self.roster = Roster(me)
         self.addresses: dict[str, int] = {}
         """The private addresses of this daemon, and whose they are."""
-        self._rolls: dict[str, Roll] = {}
+        self._rolls: dict[str, GrowingRoll] = {}
         """Of large groups that only grow."""
 
     # --- messages
@@ -139,7 +149,7 @@ class Groups:
         else:
             roll = self._rolls.get(group)
             if roll is None:
-                roll = self._rolls[group] = Roll(names(present.values()))
+                roll = self._rolls[group] = GrowingRoll(names(present.values()))
             members = Listed(roll, len(present))
         return WholeView(group, effect.view, bundle.stamp, bundle.site, members, (joiner,), "join", joiner)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import cache
 
 from covey.guarantees.checkers.history import History
-from covey.guarantees.checkers.lives import Stay
+from covey.guarantees.checkers.lives import DaemonStay
 
 from .lives import TracedPlace, place_of
 
@@ -33,7 +33,7 @@ class Daemons:
         life = self._lives.get(daemon)
         return [stay.view for stay in life.stays] if life is not None else []
 
-    def stay(self, daemon: str, view: str) -> Stay | None:
+    def stay(self, daemon: str, view: str) -> DaemonStay | None:
         return self._stays.get((daemon, view))
 
     def ranks(self) -> dict[str, tuple[int, ...]]:

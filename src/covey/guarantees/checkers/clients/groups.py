@@ -20,7 +20,7 @@ from itertools import pairwise
 
 from covey.guarantees.checkers.common.lives import CAUSAL, life_number
 from covey.guarantees.checkers.common.views import listed
-from covey.guarantees.checkers.lives import Stay
+from covey.guarantees.checkers.lives import DaemonStay
 from covey.guarantees.checkers.verdict import Findings, Verdict
 
 from .changes import changed_by
@@ -104,12 +104,12 @@ class _Touch:
             return False
         return not self._may_be_busy(stay.group, change.previous)
 
-    def members_elsewhere(self, stay: GroupStay, change: Stay) -> list[str]:
+    def members_elsewhere(self, stay: GroupStay, change: DaemonStay) -> list[str]:
         """The members of a view whose daemons did not move along."""
         known = (self.history.lives[member] for member in sorted(stay.members) if member in self.history.lives)
         return [life.process for life in known if life.daemon not in change.transitional]
 
-    def _may_be_busy(self, group: str, ending: Stay) -> bool:
+    def _may_be_busy(self, group: str, ending: DaemonStay) -> bool:
         """Whether something agreed or safe of this group may have passed after the signal that ended a daemon view."""
         for delivery in ending.deliveries:
             if delivery.after_signal and delivery.message.strength >= CAUSAL:
@@ -118,7 +118,7 @@ class _Touch:
                     return True
         return False
 
-    def changes_during(self, stay: GroupStay) -> Iterator[Stay]:
+    def changes_during(self, stay: GroupStay) -> Iterator[DaemonStay]:
         """The daemon views that this client's daemon came to while the client certainly stayed in one view."""
         daemon = self.history.lives[stay.process].daemon
         views = self.daemons.views(daemon)

@@ -28,7 +28,7 @@ from .lives import (
     split_into_lives,
 )
 from .owed import owed_to
-from .walk import Walk
+from .walk import ClientWalk
 
 
 class ClientHistory(BaseHistory[ClientMessage, GroupStay, ClientLife]):
@@ -39,7 +39,7 @@ class ClientHistory(BaseHistory[ClientMessage, GroupStay, ClientLife]):
         super().__init__(run, lives, *collect_messages(lives.values()))
         self.daemons = Daemons(daemons)
         for life in lives.values():
-            Walk(life, self.messages).walk()
+            ClientWalk(life, self.messages).walk()
         self._passed_by: dict[str, int] = {}
 
     def stays(self) -> Iterator[GroupStay]:

@@ -23,7 +23,7 @@ from .lives import (
 )
 
 
-class Walk:
+class ClientWalk:
     """Goes through one life's rows once and fills its memberships, deliveries and traffic."""
 
     def __init__(self, life: ClientLife, messages: dict[str, ClientMessage]) -> None:

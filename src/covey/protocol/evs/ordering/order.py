@@ -33,7 +33,7 @@ from .sessions import EARLY, SessionOrder
 from .stability import Stability
 
 
-class Order:
+class ViewOrder:
     def __init__(self, view: Ballot, sites: tuple[int, ...], me: Life, count: Count) -> None:
         self.view = view
         self._me = me
