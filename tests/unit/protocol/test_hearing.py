@@ -298,3 +298,44 @@ def test_patience_does_not_shrink_before_its_time(listener: Listener) -> None:
     listener.suspect_falsely(1)
     listener.hearing.decay([B.rank], DECAY)
     assert listener.patience_us() == 2 * TIMEOUT
+
+
+# --- overdue
+
+
+def echo_every(listener: Listener, interval_us: int, times: int) -> int:
+    """A peer that answers each of our words after half an interval; when the last answer came."""
+    for turn in range(times):
+        number = listener.hearing.next_number(turn * interval_us)
+        listener.hear(turn * interval_us + interval_us // 2, echo=number)
+    return (times - 1) * interval_us + interval_us // 2
+
+
+INTERVAL = SETTINGS.alive_interval_ms * 1_000
+
+
+def test_words_that_come_in_time_are_not_overdue(listener: Listener) -> None:
+    last = echo_every(listener, INTERVAL, 10)
+    assert not listener.hearing.is_overdue([B], last + INTERVAL)
+
+
+def test_a_word_is_overdue_when_half_the_timeout_is_over(listener: Listener) -> None:
+    last = echo_every(listener, INTERVAL, 10)
+    assert listener.hearing.is_overdue([B], last + TIMEOUT // 2)
+
+
+def test_an_echo_is_overdue_where_words_come_without_one(listener: Listener) -> None:
+    last = echo_every(listener, INTERVAL, 10)
+    listener.hear(last + TIMEOUT // 2)
+    assert listener.hearing.is_overdue([B], last + TIMEOUT // 2)
+
+
+def test_nobody_waits_for_a_word_of_a_stranger(listener: Listener) -> None:
+    echo_every(listener, INTERVAL, 10)
+    assert not listener.hearing.is_overdue([A, C], TIMEOUT * 10)
+
+
+def test_where_words_take_long_they_are_overdue_later(listener: Listener) -> None:
+    slow = 3 * INTERVAL
+    last = echo_every(listener, slow, 20)
+    assert not listener.hearing.is_overdue([B], last - slow // 2 + TIMEOUT // 2 + 1)

@@ -17,7 +17,7 @@ heard; H3 patience, and the timeout of each peer, stay within their bounds.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -172,6 +172,16 @@ class Hearing:
         peer = self.peers.get(rank)
         return peer is not None and now_us - peer.heard_us <= peer.timeout_us // 2
 
+    def is_overdue(self, lives: Iterable[Life], now_us: int) -> bool:
+        """Whether a word of one of these, or an echo, is overdue: older than usual, and half the timeout is over."""
+        for life in lives:
+            peer = self.peers.get(life.rank)
+            if peer is not None:
+                since_us = now_us - min(peer.heard_us, peer.echoed_us)
+                if since_us > max(peer.timeout_us // 2, self._usual_us(peer, 1)):
+                    return True
+        return False
+
     def neighbours(self, now_us: int) -> dict[int, frozenset[int]]:
         """Whom each daemon says it hears both ways; of those we do not hear both ways ourselves, nobody."""
         near = {rank: peer.two_way_ranks for rank, peer in self.peers.items() if self.two_way(rank, now_us)}
@@ -218,12 +228,14 @@ class Hearing:
         """At least the configured time; more on slow links and after false alarms; at most `growth_max` times it."""
         base = self.settings.peer_timeout_ms * 1_000
         patience = self._patience.get(peer.life.rank)
-        wanted = base
-        if peer.age_us:
-            wanted = max(base, self.settings.alive_interval_ms * 1_000 + peer.age_us + 4 * peer.age_deviation_us)
+        wanted = max(base, self._usual_us(peer, 4)) if peer.age_us else base
         if patience is not None:
             wanted *= patience.growth
         peer.timeout_us = min(wanted, base * self.settings.peer_timeout_growth_max)
+
+    def _usual_us(self, peer: Peer, deviations: int) -> int:
+        """How old our newest number that came back is when the next one does, give or take."""
+        return self.settings.alive_interval_ms * 1_000 + peer.age_us + deviations * peer.age_deviation_us
 
     def decay(self, together: Collection[int], now_us: int) -> None:
         """Patience shrinks again, one step for each quiet period together: who is away cannot be suspected falsely."""

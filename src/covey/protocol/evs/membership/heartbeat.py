@@ -1,6 +1,10 @@
-"""When this daemon says that it is alive, and to whom: to all that are configured, more often while views change."""
+"""When this daemon says that it is alive, and to whom: to all that are configured, more often while views
+change or a member's word is overdue.
+"""
 
 from __future__ import annotations
+
+from typing import Final
 
 from covey.protocol.effects import Send
 from covey.protocol.evs.deadlines import EvsDeadline
@@ -8,11 +12,15 @@ from covey.protocol.evs.frames import Alive, Join
 from covey.protocol.evs.kit import EvsKit
 from covey.protocol.evs.states import State
 
+HURRIED: Final = 4
+"""So many words follow one another fast where one was overdue: the answer to it may be lost too."""
+
 
 class Heartbeat:
     def __init__(self, kit: EvsKit) -> None:
         self._kit = kit
         self.everyone = tuple(rank for rank in range(len(kit.cluster.daemons)) if rank != kit.me.rank)
+        self._hurried = 0
 
     def soon(self, now_us: int) -> None:
         """Something changed that others wait to hear of. A little later: more may change at once."""
@@ -23,7 +31,10 @@ class Heartbeat:
     def say(self, frame: Alive | Join) -> list[Send]:
         return [self._kit.send(self.everyone, frame)] if self.everyone else []
 
-    def next(self, state: State, now_us: int) -> None:
+    def next(self, state: State, is_overdue: bool, now_us: int) -> None:
+        """Soon, if views change or a word of a member is overdue: some of ours or of its words were lost."""
         settings = self._kit.settings
-        interval_ms = settings.alive_interval_ms if state is State.OP else settings.alive_fast_ms
+        self._hurried = HURRIED if is_overdue else max(0, self._hurried - 1)
+        is_slow = state is State.OP and not self._hurried
+        interval_ms = settings.alive_interval_ms if is_slow else settings.alive_fast_ms
         self._kit.deadlines.set(EvsDeadline.ALIVE, now_us + interval_ms * 1_000)

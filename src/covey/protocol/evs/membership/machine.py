@@ -187,7 +187,8 @@ class Machine:
         self.counter = max(self.counter, alive.counter)
         if news is News.NEW_LIFE and previous is not None:
             self.kit.count.add(Counter.RESTART_SEEN)
-        if news is News.NEW_LIFE or self.hearing.two_way(sender.rank, now_us) != was_two_way:
+        waits_for_us = sender in self.members and self.hearing.is_overdue((sender,), now_us)
+        if news is News.NEW_LIFE or waits_for_us or self.hearing.two_way(sender.rank, now_us) != was_two_way:
             self._heartbeat.soon(now_us)
         verdict = self._judge(sender, alive)
         early = [Dropped(Counter.ALIVE_TOO_EARLY)] if verdict is AliveVerdict.TOO_EARLY else []
@@ -361,7 +362,7 @@ class Machine:
     # --- ALIVE and JOIN
 
     def _say_alive(self, now_us: int) -> list[Outcome]:
-        self._heartbeat.next(self.state, now_us)
+        self._heartbeat.next(self.state, self.hearing.is_overdue(self.members, now_us), now_us)
         if not self._heartbeat.everyone:
             return []
         alive = Alive(
