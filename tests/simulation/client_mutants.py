@@ -19,6 +19,7 @@ from covey.protocol.groups.step import Members, NetworkStep
 from covey.protocol.inputs import Submit
 from covey.protocol.notices import NET, Difference, GroupSignalled, LeftGroup, Run, Views, WholeView
 from covey.protocol.session.session import ClientSession
+from covey.protocol.session.slow import SlowClients
 from covey.protocol.telling import NextView, Passed, Telling, Told
 from covey.protocol.transport import queue
 from covey.protocol.transport.queue import SubmitQueue, Waiting
@@ -243,6 +244,13 @@ def _small_ones_pass(right: Any) -> Any:
 
 
 CLIENT_MUTANTS: dict[str, Mutant] = {
+    "asks once only": Mutant(
+        "progress",
+        "a slow receiver does not ask again in a new view",
+        SlowClients,
+        "blocking",
+        lambda right: lambda self: [],
+    ),
     "joiners moved with everybody": Mutant(
         "S5", "the transitional set is all members", Groups, "changed", _rewritten(_all_moved_together)
     ),

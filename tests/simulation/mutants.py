@@ -15,6 +15,7 @@ from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.counters import Dropped
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Deliver, Effect, Installed
+from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.decisions import Attempt, Begin, Outcome
 from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.evs.exchange import Exchange
@@ -32,6 +33,7 @@ from covey.protocol.evs.ordering.order import ViewOrder
 from covey.protocol.evs.ordering.recovery import RecoveryPlan
 from covey.protocol.evs.ordering.sessions import SessionOrder
 from covey.protocol.evs.ordering.stability import Stability
+from covey.protocol.evs.stamping import token
 from covey.protocol.evs.states import Reason
 from covey.protocol.evs.unreliable import UnreliableStreams
 from covey.protocol.inputs import Submit
@@ -57,6 +59,18 @@ class Mutant(NamedTuple):
             yield
         finally:
             setattr(self.where, self.name, right)
+
+
+def _one_less(right: Any) -> Any:
+    return lambda number, last: right(max(0, number - 1), last)
+
+
+def _any_data_will_do(right: Any) -> Any:
+    def on_data(self: Ring, frame: Data, datagram: bytes, deadlines: DeadlineTable) -> Any:
+        deadlines.clear(EvsDeadline.TOKEN_RESEND)
+        return right(self, frame, datagram, deadlines)
+
+    return on_data
 
 
 def _always(value: object) -> Callable[[Any], Any]:
@@ -417,6 +431,20 @@ COMPANIONS: dict[str, Mutant] = {
     "heard is enough": Mutant("S15", "one daemon's word is enough", gathering, "_add_if_mutual", _one_word_is_enough),
 }
 """Second halves of bugs that need two places."""
+
+MUTANTS |= {
+    "announced one too early": Mutant(
+        "M6", "the token's word covers a stamp whose bundle is missing", token, "Announcement", _one_less
+    ),
+    "no word is overdue": Mutant(
+        "steadiness", "what was lost is said again at the usual time only", Hearing, "is_overdue", _always(False)
+    ),
+    "any data shows the token": Mutant(
+        "steadiness", "a packet of anybody ends the wait for the successor", Ring, "on_data", _any_data_will_do
+    ),
+    "nobody asks for the token": Mutant("progress", "a parked token stays where it is", Ring, "hurry", _always([])),
+}
+"""Bugs of what no trace tells, and one that needs a daemon from which data is kept."""
 
 STORY_MUTANTS: dict[str, tuple[Mutant, str]] = {
     "frontiers not raised when done": (

@@ -14,7 +14,7 @@ from covey.names import is_private
 from covey.protocol.values import Service
 
 from .daemon import Sink
-from .record import Row, payload_digest
+from .record import PRIVATE, Row, payload_digest
 
 _SERVICES = {service: service.name.lower() for service in Service}
 
@@ -207,7 +207,7 @@ class ClientRecorder:
             "groups": groups,
             "view": None if single is None else self._views.get(single),
             "views": tuple(self._views.get(group, "") for group in groups),
-            "detail": f"private, to {', '.join(private)}" if private else None,
+            "detail": PRIVATE + ", ".join(private) if private else None,
         }
 
 

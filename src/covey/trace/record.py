@@ -48,6 +48,9 @@ SERVICES: Final = ("unreliable", "reliable", "fifo", "causal", "agreed", "safe")
 REPLAY: Final = "covey sim run "
 """In a simulated run the `detail` of a `recover` row begins with this: it is the command that plays the run again."""
 
+PRIVATE: Final = "private, to "
+"""The `detail` of a client's message begins with this if it is for programs, alone or beside groups; names follow."""
+
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 

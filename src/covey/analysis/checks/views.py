@@ -73,11 +73,14 @@ def messages_in_view(tables: Tables) -> DataFrame:
         F.array_join(F.collect_list(_name("named")), ", ").alias("named"),
         F.array_join(F.collect_list(_name("current")), ", ").alias("currents"),
     )
-    traffic = tables.traffic.select(*PROCESS, "index", "event", "message", "is_delivery", "groups", "views")
+    traffic = tables.traffic.select(
+        *PROCESS, "index", "event", "message", "is_delivery", "is_written_to", "groups", "views"
+    )
     found = traffic.join(found, [*PROCESS, "index"], "left").join(tables.lives.select(*PROCESS, "departed_at"), PROCESS)
     gone = is_client() & F.coalesce(F.col("index") > F.col("departed_at"), F.lit(False))
     addressed = ~is_client() | (F.size("groups") > 0)
     nowhere = (~is_client() | F.col("is_delivery")) & (F.coalesce("in_views", F.lit(0)) == 0)
+    nowhere &= ~F.col("is_written_to")
     uneven = is_client() & (F.size("groups") != F.size("views"))
     wrong = addressed & (~F.coalesce("matches", F.lit(False)) | nowhere | uneven)
     return weighed(

@@ -14,6 +14,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from covey.trace.record import PRIVATE
+
 from .columns import (
     CAUSAL,
     DELIVERED,
@@ -56,7 +58,14 @@ def traffic_of(rows: DataFrame) -> DataFrame:
         key().alias("key"),
         sends.alias("is_send"),
         event.isin(*DELIVERED).alias("is_delivery"),
+        _is_written_to().alias("is_written_to"),
     )
+
+
+def _is_written_to() -> Column:
+    """A client's message that is for this program, whatever groups it is for."""
+    names = F.split(F.substring(F.col("detail"), len(PRIVATE) + 1, 1 << 20), ", ")
+    return F.coalesce(F.col("detail").startswith(PRIVATE) & F.array_contains(names, F.col("name")), F.lit(False))
 
 
 def inside_of(traffic: DataFrame, marks: DataFrame) -> DataFrame:

@@ -30,6 +30,11 @@ _LARGEST = 23_900
 """Bytes of a message that every simulated daemon still takes."""
 
 
+_BOTH = 0.04
+"""The share of messages to few groups that are for one program, too."""
+_FEW = 4
+
+
 class Stage(NamedTuple):
     """What all programs of a run share."""
 
@@ -44,10 +49,12 @@ class Stage(NamedTuple):
 class Seat:
     """One session of a program, as its stream sees it. What comes late for an old one concerns no other."""
 
-    def __init__(self, stage: Stage, recorder: ClientRecorder, protocol: ClientProtocol) -> None:
-        self._world = stage.world
-        self._streams = stage.streams
-        self._fairness = stage.fairness
+    def __init__(
+        self, world: World, streams: Streams, fairness: Fairness, recorder: ClientRecorder, protocol: ClientProtocol
+    ) -> None:
+        self._world = world
+        self._streams = streams
+        self._fairness = fairness
         self._recorder = recorder
         self.protocol = protocol
         self.stream: SimulatedStream | None = None
@@ -133,6 +140,7 @@ class Program:
         self._frozen_until = 0
         """It does nothing at all before that."""
         self._seat: Seat | None = None
+        self._daemons = tuple(daemon.name for daemon in self._world.cluster.daemons)
         self.running = True
 
     @property
@@ -170,7 +178,8 @@ class Program:
             **self._style.session_bounds()._asdict(),
             observer=Recording(self._recorder, lambda: (self._world.time_ns, None)),
         )
-        seat = Seat(self._stage, self._recorder, protocol)
+        stage = self._stage
+        seat = Seat(stage.world, stage.streams, stage.fairness, self._recorder, protocol)
         rank = self._style.daemon(self._random, len(self._world.cluster.daemons))
         seat.stream = self._stage.streams.connect(rank, seat)
         self._seat = seat if seat.stream is not None else None
@@ -189,7 +198,9 @@ class Program:
         random = self._random
         to = self._style.destinations(random)
         if random.random() < 0.05:
-            to = [self._style.address(random, tuple(daemon.name for daemon in self._world.cluster.daemons))]
+            to = [self._style.address(random, self._daemons)]
+        elif len(to) < _FEW and self._style.random.random() < _BOTH:
+            to = [*to, self._style.address(self._style.random, self._daemons)]
         service = random.choice(services)
         size = _LARGE if random.random() < 0.02 and service is not Service.UNRELIABLE else random.choice(_SIZES)
         if service is Service.UNRELIABLE:
@@ -204,10 +215,13 @@ class Program:
 
     def _stall(self) -> None:
         """Stop reading for a while."""
+        if self._seat is not None and self._seat.is_reading:
+            self.stall(self._style.stall_ms(self._random) * MS)
+
+    def stall(self, wait: int) -> None:
         seat = self._seat
-        if seat is not None and seat.is_reading:
+        if seat is not None:
             seat.is_reading = False
-            wait = self._style.stall_ms(self._random) * MS
             self._frozen_until = self._world.now + wait if self._style.watched else 0
             self._world.at(self._world.now + wait, seat.read_again)
 

@@ -18,6 +18,7 @@ that it had read of the session is done: what follows is still on its way, and i
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from covey.guarantees.checkers.verdict import Findings, Verdict
@@ -94,6 +95,13 @@ class Fairness:
         for daemon in self._daemons.values():
             self._judge_all(daemon)
         return self._findings.verdict()
+
+    def waiting(self, life: Life) -> Iterator[tuple[str, int]]:
+        """Who waits at this daemon, and with which message, unless a receiver makes senders wait."""
+        daemon = self._daemon(life)
+        for place in () if daemon.blockers else daemon.places.values():
+            if place.handed:
+                yield place.process, place.handed[0][0]
 
     # --- what programs do
 

@@ -12,6 +12,7 @@ from covey.protocol.inputs import Stop
 from covey.protocol.values import Service
 
 from .node import Clocks, Death, Node
+from .options import DEAF
 from .workload import Workload
 from .world import Script, World
 
@@ -22,6 +23,14 @@ ONE_WAY = "one-way cut seen"
 """The reaction to a link that carries nothing one way and everything the other."""
 
 
+LACKED = "cut off without data"
+"""The reaction to a daemon cut off while it lacked data that the others had."""
+
+
+NOT_TRANSITIVE = "connected and apart at rest"
+"""The reaction to connectivity that is not transitive."""
+
+
 class Faults:
     def __init__(self, world: World, random: Random, kinds: frozenset[str], workload: Workload) -> None:
         self.world = world
@@ -30,9 +39,11 @@ class Faults:
         self._workload = workload
         self.running = True
         self.reactions: set[str] = set()
-        self._hold = False
+        self.hold = False
         """Nothing else goes wrong for the time being."""
         self._ambush_at = 0
+        self._lacking: set[int] = set()
+        """Ranks cut off while data was kept from them."""
         world.watchers.append(self._watch)
 
     # --- the scripts
@@ -55,24 +66,24 @@ class Faults:
                     return
                 waited += 50 * MS
                 if waited == 2 * SECOND:
-                    self._hold = True  # Another fault may have undone it: nobody is together who could part, or apart.
+                    self.hold = True  # Another fault may have undone it: nobody is together who could part, or apart.
                     self._relieve()
                     prepare()
                 elif waited == 4 * SECOND:
                     act()
                 yield 50 * MS
-            self._hold = False
+            self.hold = False
 
     def one_way_for_a_while(self, after_us: int) -> Script:
         """Where one-way cuts exist: some last until they are noticed as such."""
         yield after_us
         while self.running and "one_way" in self.kinds:
-            pair = None if self._hold else self._one_way()
+            pair = None if self.hold else self._one_way()
             waited, patience = 0, self.random.choice((100, 600, 2_500)) * MS
             while waited < patience and ONE_WAY not in self.reactions and not self._is_over():
                 waited += 50 * MS
                 yield 50 * MS
-            if pair is not None and not self._is_over() and not self._hold:
+            if pair is not None and not self._is_over() and not self.hold:
                 self.world.network.mend(self.world.now, *pair)
             yield self.random.randrange(200 * MS, 2 * SECOND)
 
@@ -85,7 +96,7 @@ class Faults:
         actions = self._actions()
         while self.running and actions:
             yield int(self.random.expovariate(1.0) * 700 * MS) + 20 * MS
-            if not self._is_over() and not self._hold:
+            if not self._is_over() and not self.hold:
                 self.random.choice(actions)()
 
     def _actions(self) -> list[Callable[[], object]]:
@@ -99,6 +110,8 @@ class Faults:
             actions += [self._leave_a_hole, self._leave_a_hole] if "ambush" in self.kinds else []
         if "stop" in self.kinds:
             actions += [self._stop]
+        if DEAF in self.kinds:
+            actions += [self._deafen] * 4
         if "pause" in self.kinds:
             actions += [self._pause]
         if "clock" in self.kinds:
@@ -146,7 +159,7 @@ class Faults:
         period = self.random.choice((40 * MS, 150 * MS, 400 * MS))
         network = self.world.network
         for turn in range(2 * self.random.randint(3, 12)):
-            if not self.running or self._hold:
+            if not self.running or self.hold:
                 return  # Connectivity stays as it is now.
             for source, to in ((one, other), (other, one)):
                 if turn % 2 == 0:
@@ -184,6 +197,27 @@ class Faults:
             self._workload.submit(victim.rank, Service.AGREED, 400)
             victim.dying = Death.NO_DATA_ARRIVES
             self._restart_later(victim.rank)
+
+    def _deafen(self) -> None:
+        """A daemon gets no data of its site, while safe messages are under way, and then nothing at all."""
+        if victim := self._victim():
+            self.world.play(self._deafening(victim.rank))
+
+    def _deafening(self, victim: int) -> Script:
+        network, deaf = self.world.network, self.world.deaf
+        deaf[victim] = 0
+        others = [node.rank for node in self.world.living() if node.rank != victim]
+        for rank in self.random.sample(others, self.random.randint(1, len(others))):
+            self._workload.submit(rank, Service.SAFE, 20)
+        yield self.random.choice((4, 12, 25, 50)) * self.random.randrange(500, 1_000)
+        if self.running and not self.hold:
+            if deaf.get(victim):
+                self._lacking.add(victim)
+            for rank in others:
+                network.cut(rank, victim)
+                network.cut(victim, rank)
+            yield self.random.choice((50, 400)) * MS
+        deaf.pop(victim, None)
 
     def _service(self) -> Service:
         return self.random.choice(list(Service)[1:])
@@ -245,10 +279,17 @@ class Faults:
                 self.reactions.add("partition")
             if effect.cause == "loss" and self._someone_is_half_cut_off(node):
                 self.reactions.add(ONE_WAY)
+            self._see_lacking(node)
         if isinstance(effect, Entered) and effect.state in (State.STATETRANS, State.EVS):
             self._maybe_ambush()
         if isinstance(effect, Entered) and effect.state is State.EVS:
             self._maybe_deafen(node)
+
+    def _see_lacking(self, node: Node) -> None:
+        if node.rank in self._lacking:
+            self._lacking.discard(node.rank)
+        elif self._lacking.intersection(self._left_out(node)):
+            self.reactions.add(LACKED)
 
     def _someone_is_cut_off(self, node: Node) -> bool:
         """Neither way is open."""
@@ -266,13 +307,18 @@ class Faults:
 
     def _maybe_ambush(self) -> None:
         """Strike in the middle of a membership change."""
-        if "ambush" not in self.kinds or not self.running or self._hold or self.world.now < self._ambush_at:
+        if "ambush" not in self.kinds or not self.running or self.hold or self.world.now < self._ambush_at:
             return
         if self.random.random() < 0.35:
             self._ambush_at = self.world.now + 400 * MS
             wait = self.random.randrange(5 * MS)
             action = self.random.choice([one for one in self._actions() if one not in (self._stop, self._jump)])
             self.world.at(self.world.now + wait, lambda: self._strike(action))
+
+    def strike(self) -> None:
+        """Connectivity changes now, unless it must hold."""
+        if self.running and not self.hold:
+            self.random.choice((self._partition, self._heal))()
 
     def _strike(self, action: Callable[[], object]) -> None:
         if self.running:
@@ -285,7 +331,7 @@ class Faults:
         view while it cannot: what it promised must bind it in its next attempt.
         """
         report = node.core.engine.report(0)
-        if "ambush" not in self.kinds or not self.running or self._hold or not report.joining:
+        if "ambush" not in self.kinds or not self.running or self.hold or not report.joining:
             return
         if not report.undelivered or self.random.random() < 0.4:
             return
@@ -310,9 +356,26 @@ class Faults:
         elif final == "one_way":
             for _ in range(self.random.randint(1, 3)):
                 self._one_way()
+        elif final == "graph":
+            self._any_graph()
+
+    def at_rest(self) -> None:
+        """Nothing happens any more."""
+        views = {node.rank: node.core.engine.report(0).view for node in self.world.living()}
+        if any(views[a] != views[b] and self.world.connected(a, b) for a, b in itertools.combinations(views, 2)):
+            self.reactions.add(NOT_TRANSITIVE)
+
+    def _any_graph(self) -> None:
+        """Any direction between two daemons may be cut for good."""
+        ranks = [node.rank for node in self.world.living()]
+        share = self.random.choice((0.15, 0.4, 0.7))
+        for source, to in itertools.permutations(ranks, 2):
+            if self.random.random() < share:
+                self.world.network.cut(source, to)
 
     def _relieve(self) -> None:
-        """Nobody sleeps, and nobody is about to die."""
+        """Nobody sleeps, nobody is about to die, and data reaches everyone."""
+        self.world.deaf.clear()
         for node in self.world.living():
             node.dying = None
             self._resume(node)

@@ -7,6 +7,7 @@ Swarm testing: each seed switches a random subset of the fault kinds on, so that
 from __future__ import annotations
 
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
@@ -31,6 +32,12 @@ FAULT_KINDS = (
     "clock",
     "ambush",
 )
+
+DEAF = "deaf"
+"""A fault kind that is drawn with the shape of a run: data is kept from a daemon, then it is cut off."""
+
+_STEADY_KINDS = frozenset({"loss", "duplication", "late", "clock"})
+"""What a view must bear."""
 
 
 _BUSY = 16
@@ -71,7 +78,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     rate_per_second: float
     """Submissions a second at each daemon."""
     final: str
-    """How connectivity ends: whole, split, or one_way."""
+    """How connectivity ends: whole, split, one_way, or graph."""
+    steady: bool
+    """Datagrams are lost, and nothing else goes wrong until the load is over: one view must last."""
     clients: int
     """Programs that use the daemons."""
     pause_ms: float
@@ -82,8 +91,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def draw(seed: int, asked: Asked, random: Random) -> RunOptions:
     """A default run costs much the same, whatever its shape: n daemons deliver n times what each of n submits."""
-    cluster = _cluster(asked, random)
-    kinds = frozenset(kind for kind in FAULT_KINDS if random.random() < 0.55)
+    cluster, shape = _cluster(asked, random), _shape(seed)
+    kinds = shape.kinds(frozenset(kind for kind in FAULT_KINDS if random.random() < 0.55))
     far = cluster.site_count > 1
     weight = len(cluster.daemons) * (1.5 if far else 1.0)
     room = min(1.0, 16 / weight**2)
@@ -97,11 +106,33 @@ def draw(seed: int, asked: Asked, random: Random) -> RunOptions:
         kinds=kinds,
         seconds=asked.seconds if asked.seconds is not None else random.uniform(5.0, 8.0) * min(1.0, 4.0 / weight),
         rate_per_second=random.choice((6.0, 12.0, 20.0)) * room * (0.4 if shared else 1.0),
-        final=random.choice(("whole", "whole", "whole", "split", "one_way")),
+        final=shape.final(random.choice(("whole", "whole", "whole", "split", "one_way"))),
+        steady=shape.steady,
         clients=clients,
         pause_ms=60.0 / room if shared else 60.0 * max(1.0, clients / _BUSY) ** 1.5,
         portions=_portions(seed),
     )
+
+
+class _Shape(NamedTuple):
+    """What kind of run this is, drawn by a generator of its own."""
+
+    steady: bool
+    deaf: bool
+    graph: bool
+
+    def kinds(self, drawn: frozenset[str]) -> frozenset[str]:
+        if self.steady:
+            return drawn & _STEADY_KINDS | {"loss"}
+        return drawn | {DEAF} if self.deaf else drawn
+
+    def final(self, drawn: str) -> str:
+        return "graph" if self.graph and drawn == "one_way" else drawn
+
+
+def _shape(seed: int) -> _Shape:
+    random = Random(f"covey {seed} shape")
+    return _Shape(steady=random.random() < 0.12, deaf=random.random() < 0.5, graph=random.random() < 0.5)
 
 
 def _cluster(asked: Asked, random: Random) -> Cluster:

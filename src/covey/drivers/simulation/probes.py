@@ -13,9 +13,11 @@ from covey.protocol.counters import Counted, Counter, Family
 from covey.protocol.values import Kind
 
 from .fairness import WAITED
-from .faults import ONE_WAY
+from .faults import LACKED, NOT_TRANSITIVE, ONE_WAY
+from .progress import ASKED_AGAIN
 from .reactions import HUNDREDS_OF_GROUPS, LONG_NAMES, STORMS, THOUSAND_GROUPS
 from .run import Result
+from .steadiness import HELD
 
 
 class Probe(NamedTuple):
@@ -44,11 +46,15 @@ PROBES = (
     Probe(Counter.SAFE_AFTER_SIGNAL, 0.10, "a safe message delivered after the transitional signal"),
     Probe(Counter.TOKEN_LOST, 0.50, "a view given up because its token did not come back"),
     Probe(ONE_WAY, 0.20, "a view without somebody with whom only one way is cut"),
+    Probe(LACKED, 0.05, "a view without somebody who was cut off while data was kept from it"),
+    Probe(NOT_TRANSITIVE, 0.05, "at rest, two who hear each other are in different views"),
+    Probe(HELD, 0.08, "one view of all for more than a second, with nothing but datagrams lost"),
     Probe(Counter.RESTART_SEEN, 0.30, "a new incarnation of a known daemon"),
     Probe(Counter.ATTEMPT_OLDER, 0.30, "a control packet of an older attempt counted and dropped"),
     Probe(Counter.WINDOW_CLOSED, 0.10, "something waits because not everyone has what is under way"),
     Probe(Family.SUBMISSION_REFUSED.of(QUEUE_FULL), 0.10, "a daemon refuses what would exceed its bound"),
     Probe(Counter.RECEIVER_BLOCKS, 0.10, "a slow receiver with the policy block", True),
+    Probe(ASKED_AGAIN, 0.02, "it makes senders wait in the next view too", True),
     Probe(Counter.GROUP_MERGED_AFTER_SHRINKING, 0.10, "a network view with strangers and without former members", True),
     Probe(Counter.JOINED_IN_PART, 0.10, "a join ordered while somebody is cut off", True),
     Probe(Counter.DISCONNECT_DURING_CHANGE, 0.10, "a client leaves while daemons exchange what they hold", True),

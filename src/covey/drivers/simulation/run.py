@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,10 +17,12 @@ from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
 from .clients import Program, Stage
-from .fairness import Fairness
+from .fairness import FAIRNESS, Fairness
 from .faults import MS, SECOND, Faults
 from .options import Asked, RunOptions, draw
+from .progress import PROGRESS, Progress
 from .reactions import Reactions
+from .steadiness import STEADINESS, Steadiness
 from .storms import Storms
 from .streams import Streams
 from .style import Style
@@ -33,6 +35,12 @@ HELD_DOWN_SLACK_US = SECOND
 """More than the time until the next look around."""
 LAST_LOSS_US = 20 * MS
 """Some of the last words are lost, and no change of view will bring them: they must be asked for."""
+
+WATCHED: Final = (FAIRNESS, PROGRESS, STEADINESS)
+"""What is judged while a run is played: no trace tells it."""
+
+STEADY_SHARE = 0.7
+"""Of a steady run passes before faults begin."""
 
 LAST_SPEAKERS = 40
 """Programs that say something of each service at the end; all others hear it."""
@@ -59,7 +67,7 @@ def run_seed(seed: int, asked: Asked | None = None, trace: Path | None = None, i
         with SegmentWriter(trace, f"seed-{seed}") as writer:
             played = play(seed, asked or Asked(), writer.append, invariants)
         rows = read_whole(trace)
-    verdicts, world = [*check(rows), played.fairness], played.world
+    verdicts, world = [*check(rows), *played.watched], played.world
     return Result(seed, played.options, len(rows), verdicts, world.count, played.reactions, world.now / SECOND)
 
 
@@ -69,7 +77,8 @@ class Played(NamedTuple):
     world: World
     options: RunOptions
     reactions: set[str]
-    fairness: Verdict
+    watched: list[Verdict]
+    """Of what no trace tells."""
 
 
 def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
@@ -89,13 +98,19 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
     if random.random() < 0.2:
         flooded = random.randrange(len(options.cluster.daemons))
         world.at(int(random.uniform(0.1, options.seconds) * SECOND), partial(workload.flood, flooded))
-    seen, fairness = Reactions(world), Fairness(world, f"seed-{seed}")
+    seen, steadiness = Reactions(world), Steadiness(world, f"seed-{seed}")
+    fairness = Fairness(world, f"seed-{seed}")
+    progress = Progress(world, fairness, f"seed-{seed}")
+    world.play(progress.script())
     programs, extras = _programs(Stage(world, Streams(world, random), style, fairness, f"seed-{seed}", sink), options)
-    for storm in Storms(world, style, programs, extras).scripts(options.seconds):
+    for storm in Storms(world, style, faults, programs, extras).scripts(options.seconds):
         world.play(storm)
-    world.play(faults.split_and_merge(int(random.uniform(0.5, 2.0) * SECOND)))
-    world.play(faults.trouble())
-    world.play(faults.one_way_for_a_while(int(random.uniform(0.5, 4.0) * SECOND)))
+    if options.steady:
+        faults.hold = True
+        world.run_until(int(options.seconds * STEADY_SHARE * SECOND))
+        faults.hold = False
+    steadiness.over()
+    _go_wrong(world, faults, random)
     world.run_until(int(options.seconds * SECOND))
     workload.running = False
     for program in programs + extras:
@@ -114,15 +129,28 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
     world.run_until(world.now + LAST_LOSS_US)
     options.network.loss = 0.0
     if _settle(world, _longest_silence(world)):
-        for node in world.living():
-            # Whoever still has something to send is not at rest, however silent, nor is who has lost it before it was
-            # stamped: without an `end` row S15 names it.
-            if not node.core.snapshot(0)["waiting_bytes"] and not node.owed:
-                node.recorder.event("end", world.time_ns)
-        for program in programs + extras:
-            program.end()
+        _end(world, programs + extras)
+        faults.at_rest()
     world.close()
-    return Played(world, options, faults.reactions | seen.seen | fairness.reactions, fairness.verdict())
+    watchers = (fairness, progress, steadiness)
+    reactions = faults.reactions.union(seen.seen, *(one.reactions for one in watchers))
+    return Played(world, options, reactions, [one.verdict() for one in watchers])
+
+
+def _go_wrong(world: World, faults: Faults, random: Random) -> None:
+    world.play(faults.split_and_merge(int(random.uniform(0.5, 2.0) * SECOND)))
+    world.play(faults.trouble())
+    world.play(faults.one_way_for_a_while(int(random.uniform(0.5, 4.0) * SECOND)))
+
+
+def _end(world: World, programs: list[Program]) -> None:
+    for node in world.living():
+        # Whoever still has something to send is not at rest, however silent, nor is who has lost it before it was
+        # stamped: without an `end` row S15 names it.
+        if not node.core.snapshot(0)["waiting_bytes"] and not node.owed:
+            node.recorder.event("end", world.time_ns)
+    for program in programs:
+        program.end()
 
 
 def _programs(stage: Stage, options: RunOptions) -> tuple[list[Program], list[Program]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from operator import methodcaller
 
 from .clients import MS, Program
+from .faults import Faults
 from .style import Style
 from .world import Script, World
 
@@ -24,9 +25,17 @@ _JOINED_AT_ONCE = 200
 """Groups."""
 
 
+_STALLED_US = 2_500 * MS
+_STRIKES = 2
+"""How long a slow receiver does not read, and how often views change meanwhile."""
+
+
 class Storms:
-    def __init__(self, world: World, style: Style, programs: list[Program], extras: list[Program]) -> None:
+    def __init__(
+        self, world: World, style: Style, faults: Faults, programs: list[Program], extras: list[Program]
+    ) -> None:
         self._world = world
+        self._faults = faults
         self._style = style
         self._random = style.random
         self._programs = programs
@@ -35,7 +44,12 @@ class Storms:
     def scripts(self, seconds: float) -> list[Script]:
         """Those of this style, each from a drawn moment on."""
         found: list[Script] = []
-        for trait, script in (("storm", self._storms), ("many", self._many), ("large", self._large_beside_small)):
+        for trait, script in (
+            ("storm", self._storms),
+            ("many", self._many),
+            ("large", self._large_beside_small),
+            ("slow", self._slow_receiver),
+        ):
             if trait in self._style.traits and self._programs:
                 found.append(script(int(self._random.uniform(0.1, 0.6) * seconds * 1_000 * MS)))
         return found
@@ -78,6 +92,24 @@ class Storms:
             sent = [program.send_small(_SMALL) for program in others[:_SMALL_SENDERS]]
             yield self._random.choice((1, 3)) * MS
             if large.send_large() and any(sent):
+                return
+            yield self._random.choice((50, 300)) * MS
+
+    def _slow_receiver(self, wait_us: int) -> Script:
+        """A receiver makes senders wait while views change."""
+        yield wait_us
+        for _ in range(_TRIES):
+            slow, *others = self._random.sample(self._programs, len(self._programs))
+            self._everybody(Program.come, self._programs)
+            yield 20 * MS
+            slow.join(*self._style.groups[:4])
+            yield 30 * MS
+            slow.stall(_STALLED_US)
+            sent = [program.send_small(_SMALL // 2) for program in others[:_SMALL_SENDERS]]
+            if slow.is_connected and any(sent):
+                for _ in range(_STRIKES):
+                    yield self._random.choice((60, 150, 400)) * MS
+                    self._faults.strike()
                 return
             yield self._random.choice((50, 300)) * MS
 

@@ -3,7 +3,8 @@
 A story is a list of blocks: commands, a line `----`, and what the daemons did until the next block. Playing a story
 gives the same text with the transcripts as they really are; a test compares the two.
 
-    daemons 3                  a cluster of one site (or: sites 3), nobody started
+    daemons 3                  a cluster of one site (or: sites 3), nobody started; `daemons 3 packet_bytes=600` with
+                               other settings
     running daemons 3          the same with all started and in one view, untold
     start a b c                start, also again after a crash; `a+90` with its clock 90 s ahead
     run 200                    let so many virtual milliseconds pass
@@ -16,7 +17,13 @@ gives the same text with the transcripts as they really are; a test compares the
                                messages a second; tells only how many views each daemon had
     lose a>b data 2            lose the next two datagrams of a kind; `*` stands for any daemon or kind
     delay a>b newmemb 300      hold the next datagram of a kind for so many milliseconds
-    show a                     where a daemon is, and why
+    client alice a             a program connects to a daemon, also again after it left; `client alice a block` makes
+                               senders wait when it is slow
+    join alice room · leave alice room
+    say alice room agreed hi   to groups or programs (`room,bob@a`); `hi 2000 5`: padded to that size, so often
+    stall alice · read alice   it stops reading; it reads on
+    bye alice · kill alice     it leaves in good order; it is killed
+    show a                     where a daemon is, and why; or how a program is
     count token-lost           how often something was counted, over all daemons
     check                      every guarantee on the trace so far
 """
@@ -40,6 +47,8 @@ from covey.trace.record import Row
 
 from .network import NetworkOptions
 from .node import Clocks
+from .story_clients import RUN, StoryClients
+from .transcript import tell
 from .world import World
 
 MS = 1_000
@@ -73,6 +82,7 @@ class Rule(msgspec.Struct):
 class Story:
     def __init__(self) -> None:
         self._world: World | None = None
+        self._clients: StoryClients | None = None
         self._rules: list[Rule] = []
         self._rows: list[Row] = []
         self._told = 0
@@ -86,7 +96,7 @@ class Story:
         self._said = []
         for line in commands:
             words = line.split()
-            command: Callable[..., None] | None = getattr(self, f"do_{words[0]}", None)
+            command = self._command(words[0])
             if command is None:
                 raise StoryError(f"no such command: {line!r}")
             try:
@@ -97,6 +107,13 @@ class Story:
         self._told = len(self._rows)
         return told + self._said or ["nothing happens"]
 
+    def _command(self, word: str) -> Callable[..., None] | None:
+        for player in (self, self._clients):
+            command: Callable[..., None] | None = getattr(player, f"do_{word}", None)
+            if command is not None:
+                return command
+        return None
+
     @property
     def world(self) -> World:
         if self._world is None:
@@ -106,10 +123,13 @@ class Story:
     def _rank(self, name: str) -> int:
         return self.world.cluster.rank_of(name)
 
-    def _make(self, cluster: Cluster, far: bool) -> None:
+    def _make(self, cluster: Cluster, far: bool, words: tuple[str, ...]) -> None:
         options = NetworkOptions(delay_min_us=20 * MS if far else MS, delay_mean_us=0)
-        settings = wan() if far else lan(len(cluster.daemons))
-        self._world = World(cluster, settings, options, Random(1), "story", self._rows.append)
+        base = wan() if far else lan(len(cluster.daemons))
+        other = {name: int(value) for name, _, value in (word.partition("=") for word in words)}
+        settings = msgspec.structs.replace(base, **other)
+        self._world = World(cluster, settings, options, Random(1), RUN, self._rows.append)
+        self._clients = StoryClients(self._world, self._rows.append)
         send = self._world.network.send
 
         def filtered(now: int, source: int, to: int, data: bytes, reliable: bool) -> None:
@@ -126,14 +146,14 @@ class Story:
 
     # --- commands
 
-    def do_daemons(self, count: str) -> None:
-        self._make(one_site(int(count)), far=False)
+    def do_daemons(self, count: str, *settings: str) -> None:
+        self._make(one_site(int(count)), False, settings)
 
-    def do_sites(self, count: str) -> None:
-        self._make(one_daemon_sites(int(count)), far=True)
+    def do_sites(self, count: str, *settings: str) -> None:
+        self._make(one_daemon_sites(int(count)), True, settings)
 
-    def do_running(self, kind: str, count: str) -> None:
-        getattr(self, f"do_{kind}")(count)
+    def do_running(self, kind: str, count: str, *settings: str) -> None:
+        getattr(self, f"do_{kind}")(count, *settings)
         self.do_start(*(daemon.name for daemon in self.world.cluster.daemons))
         self.do_run("600" if kind == "daemons" else "2000")
         self._told = len(self._rows)
@@ -222,6 +242,9 @@ class Story:
 
     def do_show(self, *names: str) -> None:
         for name in names:
+            if self._clients is not None and (said := self._clients.show(name)) is not None:
+                self._said.append(said)
+                continue
             node = self.world.nodes[self._rank(name)]
             seen = node.core.snapshot(node.clocks.at(self.world.now).mono_us)
             self._said.append(f"{name} is in {seen['state']}: {seen['reason']}; view {{{' '.join(seen['members'])}}}")
@@ -244,26 +267,6 @@ class Story:
             None if source == "*" else self._rank(source),
             None if to == "*" else self._rank(to),
         )
-
-
-def tell(row: Row) -> str:
-    """One row as a line of a transcript."""
-    head = f"{row.time_ns / 1_000_000:9.2f}  {row.process:<5}"
-    if row.event == "state":
-        return f"{head} enters {row.detail}"
-    if row.event == "view":
-        return (
-            f"{head} VIEW {row.view_new} {_set(row.members)} with {_set(row.transitional)}: {row.cause}, {row.detail}"
-        )
-    if row.event == "transitional":
-        return f"{head} signal"
-    if row.event in ("send", "deliver"):
-        return f"{head} {row.event}s {row.message} {row.service}" + (f" of {row.size} bytes" if row.size else "")
-    return f"{head} {row.event}" + (f" ({row.cause})" if row.cause else "")
-
-
-def _set(processes: tuple[str, ...]) -> str:
-    return "{" + " ".join(processes) + "}"
 
 
 def play_story(text: str) -> str:

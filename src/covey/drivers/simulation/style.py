@@ -32,6 +32,8 @@ _TRAITS_OF_BUSY = {"names": 0.5, "many": 0.4, "storm": 0.5, "large": 0.4}
 """The same where there are so many programs: nobody asks for them who wants a cheap run."""
 _LARGE_WHERE_NARROW = 0.8
 """The share of large messages beside small ones where a large one does not fit the queue with them."""
+_SLOW_WHERE_NARROW = 0.6
+"""The share of receivers that make senders wait while views change, where a session's bound is soon reached."""
 _MANY = (60, 60, 60, 300, 300, 1_200)
 _MANY_OF_BUSY = (60, 300, 1_200, 1_200)
 """Groups of those who have many."""
@@ -75,6 +77,8 @@ class Style:
         narrow = settings.submit_queue_bytes < settings.message_bytes_max
         busy = clients >= _BUSY
         shares = (_TRAITS_OF_BUSY if busy else _TRAITS) | ({"large": _LARGE_WHERE_NARROW} if narrow else {})
+        if narrow and settings.block_percent:
+            shares["slow"] = _SLOW_WHERE_NARROW
         self.traits = frozenset(trait for trait, share in shares.items() if random.random() < share and not plain)
         self._bundle_bytes = settings.bundle_bytes
         self._roomy = NEAR_THE_LIMIT < settings.bundle_bytes < settings.message_bytes_max
@@ -93,7 +97,9 @@ class Style:
     def session_options(self, random: Random) -> SessionOptions:
         """How a program opens a session: the one place where that is drawn."""
         priority, policy = random.randrange(3), random.choice(POLICIES)
-        if "large" in self.traits:
+        if "slow" in self.traits:
+            policy = "block"
+        elif "large" in self.traits:
             policy = "disconnect"  # Where a receiver makes senders wait, nobody can tell who starves.
         return SessionOptions(priority, policy)
 

@@ -65,6 +65,8 @@ class World:
         self.repeated_by: str | None = None  # The command that plays this run again, for who reads its trace.
         self.check_invariants = True
         self.ports_refuse = False
+        self.deaf: dict[int, int] = {}
+        """Ranks that no data of their site reaches, and how much was kept from each."""
         self.portions = PORTIONS
         self.changed_at = 0
         self._run = run
@@ -193,6 +195,9 @@ class World:
             self._die(node, sends)
             return
         for send, rank in sends:
+            if rank in self.deaf and isinstance(send, Send) and _is_data(send):
+                self.deaf[rank] += 1
+                continue
             self.send(self.now, node.rank, rank, send.data, isinstance(send, LinkSend))
             if self.ports_refuse:
                 self._maybe_refuse(node, rank)

@@ -32,7 +32,7 @@ from covey.guarantees.checkers.common.views import (
     set_of,
 )
 from covey.guarantees.checkers.verdict import Findings, Verdict
-from covey.trace.record import Row
+from covey.trace.record import PRIVATE, Row
 
 from .history import ClientHistory
 from .lives import DELIVERED, DEPARTED, ClientLife, GroupStay
@@ -74,7 +74,7 @@ class _Following:
         current = tuple(self.current.get(group, "") for group in row.groups)
         if row.views != current:
             self._report(row, f"names views {_shown(row.views)}, but happened in {_shown(current)}")
-        elif row.event in DELIVERED and not any(current):
+        elif row.event in DELIVERED and not any(current) and not _is_written_to(row):
             self._report(row, f"to {', '.join(row.groups)} happened in no view")
 
     def _on_group_row(self, row: Row) -> None:
@@ -95,6 +95,11 @@ class _Following:
 
 # A leave that takes effect before its join was shown has no view: nothing was seen of that membership.
 _OF_A_GROUP: Final = ("view", "transitional", "self_leave")
+
+
+def _is_written_to(row: Row) -> bool:
+    """Who is in no group of a message has it all the same if it is for that program, too."""
+    return row.name in (row.detail or "").removeprefix(PRIVATE).split(", ")
 
 
 def _shown(views: Iterable[str]) -> str:
