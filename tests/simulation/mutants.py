@@ -451,5 +451,6 @@ STORY_MUTANTS: dict[str, tuple[Mutant, str]] = {
         Mutant("M6", "what an attempt knew of the sites is forgotten", ViewOrder, "raise_frontiers", _always(None)),
         "cut_between_the_dones",
     ),
+    "announced one too early": (MUTANTS["announced one too early"], "safe_kept_from_one"),
 }
 """Bugs that show in a chain of events too rare for fifty seeds: each is caught by `check` at the end of a story."""
