@@ -100,7 +100,7 @@ class Faults:
                 self.random.choice(actions)()
 
     def _actions(self) -> list[Callable[[], object]]:
-        actions: list[Callable[[], object]] = [self._partition, self._heal]
+        actions: list[Callable[[], object]] = [self._partition, self._heal, self._regroup]
         if "one_way" in self.kinds:
             actions += [self._one_way]
         if "flap" in self.kinds:
@@ -139,6 +139,11 @@ class Faults:
     def _heal(self) -> None:
         self.world.network.heal(self.world.now)
         self._restart_all()
+
+    def _regroup(self) -> None:
+        """At one moment daemons lose some they were with, and hear others again."""
+        self.world.network.heal(self.world.now)
+        self._partition()
 
     def _one_way(self) -> tuple[int, int] | None:
         ranks = [node.rank for node in self.world.living()]
@@ -318,7 +323,7 @@ class Faults:
     def strike(self) -> None:
         """Connectivity changes now, unless it must hold."""
         if self.running and not self.hold:
-            self.random.choice((self._partition, self._heal))()
+            self.random.choice((self._partition, self._heal, self._regroup))()
 
     def _strike(self, action: Callable[[], object]) -> None:
         if self.running:

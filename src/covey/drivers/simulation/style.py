@@ -35,7 +35,7 @@ _LARGE_WHERE_NARROW = 0.8
 _SLOW_WHERE_NARROW = 0.6
 """The share of receivers that make senders wait while views change, where a session's bound is soon reached."""
 _MANY = (60, 60, 60, 300, 300, 1_200)
-_MANY_OF_BUSY = (60, 300, 1_200, 1_200)
+_MANY_OF_BUSY = (60, 300, 1_200, 1_200, 1_200, 1_200)
 """Groups of those who have many."""
 _EXTRAS = (12, 25, 40)
 """Programs that only take part in storms, where there are few others."""
