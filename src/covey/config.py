@@ -51,12 +51,28 @@ Address = tuple[str, int]
 SETTING_MAX = 1 << 31
 """More than any setting can mean, and within what every computation with it holds."""
 
+BYTES_MAX = 1 << 40
+WAITING_BYTES = frozenset({"submit_queue_bytes", "session_send_bytes", "session_receive_bytes", "clients_bytes_max"})
+"""Settings that bound memory, and so may be as large as memory is; no datagram carries them."""
+
 MAY_BE_ZERO = frozenset({"block_percent", "session_silence_max_ms", "session_lag_max_ms", "clients_bytes_max"})
 """Settings that 0 switches off, or leaves to the machine."""
+
+SITE_MAX = 65_535
+"""A bundle names its site in two bytes."""
 
 DAEMONS_MAX = 1_024
 FRAME_ITEMS_MAX = 4_096
 """What fits one frame: more is refused here, before a peer would have to."""
+
+
+def bounds(setting: str) -> tuple[int, int]:
+    """The least and the most that a setting may be, whatever the others are.
+
+    >>> bounds("peer_timeout_ms"), bounds("clients_bytes_max")
+    ((1, 2147483648), (0, 1099511627776))
+    """
+    return int(setting not in MAY_BE_ZERO), BYTES_MAX if setting in WAITING_BYTES else SETTING_MAX
 
 
 class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +111,9 @@ class Cluster(msgspec.Struct, frozen=True):
             raise ConfigError(f"a cluster cannot be called {self.name!r}: write a name of printable characters")
         if len(names) > DAEMONS_MAX:
             raise ConfigError(f"cluster {self.name!r} has {len(names)} daemons: at most {DAEMONS_MAX} are supported")
+        for daemon in self.daemons:
+            if not 0 <= daemon.site <= SITE_MAX:
+                raise ConfigError(f"daemon {daemon.name!r} has site {daemon.site}: write 0 to {SITE_MAX}")
         sites = sorted({daemon.site for daemon in self.daemons})
         if len(sites) > 1 and len(sites) != len(names):
             raise ConfigError("several sites with several daemons each are not supported yet: one daemon a site")
@@ -454,8 +473,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
         self._require(self.block_percent <= 100, "block_percent <= 100")
         for field in self.__struct_fields__:
-            least = 0 if field in MAY_BE_ZERO else 1
-            self._require(least <= getattr(self, field) <= SETTING_MAX, f"{least} <= {field} <= {SETTING_MAX}")
+            least, most = bounds(field)
+            self._require(least <= getattr(self, field) <= most, f"{least} <= {field} <= {most}")
 
     @property
     def pieces_max(self) -> int:

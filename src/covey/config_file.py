@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from .config import PRESETS, Cluster, DaemonConfig, Settings, ipv4, is_loopback, multicast_address
+from .config import PRESETS, SITE_MAX, Cluster, DaemonConfig, Settings, ipv4, is_loopback, multicast_address
 from .errors import ConfigError
 
 Preset = Literal["loopback", "lan", "wan"]
@@ -48,7 +48,7 @@ class Configuration(msgspec.Struct, frozen=True):
 def load(path: Path) -> Configuration:
     """Read and check a configuration file."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist: make one with `covey init`, or name yours with --config") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -59,7 +59,7 @@ def load(path: Path) -> Configuration:
 def parse(text: str, path: Path) -> Configuration:
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # Of tomllib, or of a number of thousands of digits.
         raise ConfigError(f"{path}: this is not TOML: {error}") from None
     document = _checked(raw, Document, text, path, "")
     _check_settings_names(document, text, path)
@@ -80,7 +80,7 @@ def parse(text: str, path: Path) -> Configuration:
 
 
 def _line_of_rule(rule: str, document: Document, text: str) -> str:
-    """Where the file says what breaks a rule: the first setting of the rule that is in it, or the name given twice."""
+    """Where the file says what breaks a rule: a setting of the rule, the name given twice, the site that is none."""
     for name in re.findall(r"\w+", rule):
         if name in document.settings:
             return line_of(text, f"settings.{name}", name)
@@ -89,6 +89,9 @@ def _line_of_rule(rule: str, document: Document, text: str) -> str:
         if daemon.name in seen:
             return line_of(text, f"daemon[{index}].name", "name")
         seen.add(daemon.name)
+    for index, daemon in enumerate(document.daemon):
+        if not 0 <= daemon.site <= SITE_MAX:
+            return line_of(text, f"daemon[{index}].site", "site")
     return ""
 
 
@@ -96,7 +99,8 @@ def _in_force(rule: str, fields: dict[str, Any]) -> str:
     """The values of the settings that a rule speaks of."""
     named = [name for name in dict.fromkeys(re.findall(r"\w+", rule)) if name in fields]
     values = ", ".join(f"{name} is {fields[name]}" for name in named)
-    return f"; {values}: change one of them" if named else ""
+    remedy = "change it" if len(named) == 1 else "change one of them"
+    return f"; {values}: {remedy}" if named else ""
 
 
 def _checked(raw: Any, table_type: type[Checked], text: str, path: Path, table: str) -> Checked:
@@ -107,10 +111,14 @@ def _checked(raw: Any, table_type: type[Checked], text: str, path: Path, table: 
         location = f"{table}{where.rstrip('`')}".lstrip(".")
         name = re.search(r"field `(\w+)`", what)
         line = line_of(text, location, name.group(1) if name else "")
-        raise ConfigError(f"{path}{line}: {location + ': ' if location else ''}{what}{_remedy(what)}") from None
+        raise ConfigError(
+            f"{path}{line}: {location + ': ' if location else ''}{what}{_remedy(what, location)}"
+        ) from None
 
 
-def _remedy(what: str) -> str:
+def _remedy(what: str, location: str = "") -> str:
+    if location == "preset":
+        return f"; write one of {', '.join(get_args(Preset))}"
     if "unknown field" in what:
         return "; docs/configuration.md lists every field: correct the name or remove it"
     if "missing required field" in what:
@@ -143,24 +151,24 @@ def _check_multicast(document: Document, text: str, path: Path) -> None:
 def _check_hosts(configuration: Configuration, text: str) -> None:
     """Until datagrams are sealed, whoever can reach a port can speak for a daemon."""
     for index, daemon in enumerate(configuration.cluster.daemons):
-        line = line_of(text, f"daemon[{index}].port", "port")
-        if not 0 < daemon.port < 65_536:
-            raise ConfigError(
-                f"{configuration.path}{line}: daemon {daemon.name!r} has port {daemon.port}: write 1 to 65535"
-            )
-        line = line_of(text, f"daemon[{index}].host", "host")
-        numbers = ipv4(daemon.host) or (0,)
-        if daemon.host != "localhost" and not 0 < numbers[0] < 224:
-            raise ConfigError(
-                f"{configuration.path}{line}: daemon {daemon.name!r} has host {daemon.host!r}: write the IPv4 address "
-                "of one machine"
-            )
-        if not is_loopback(daemon.host) and not configuration.allow_unsealed:
-            raise ConfigError(
-                f"{configuration.path}{line}: daemon {daemon.name!r} has host {daemon.host!r}, which others can "
-                "reach, and datagrams are not sealed yet: write 127.0.0.1, or `allow_unsealed = true` if you trust "
-                "everyone on that network"
-            )
+        field, problem = _host_problem(daemon, configuration.allow_unsealed)
+        if problem:
+            raise ConfigError(f"{_where(configuration, text, index, field)} has {problem}")
+
+
+def _host_problem(daemon: DaemonConfig, allow_unsealed: bool) -> tuple[str, str]:
+    """Which field is wrong, and what to write; empty if neither is."""
+    if not 0 < daemon.port < 65_536:
+        return "port", f"port {daemon.port}: write 1 to 65535"
+    numbers = ipv4(daemon.host) or (0,)
+    if daemon.host != "localhost" and not 0 < numbers[0] < 224:
+        return "host", f"host {daemon.host!r}: write the IPv4 address of one machine"
+    if not is_loopback(daemon.host) and not allow_unsealed:
+        return "host", (
+            f"host {daemon.host!r}, which others can reach, and datagrams are not sealed yet: write 127.0.0.1, or "
+            "`allow_unsealed = true` if you trust everyone on that network"
+        )
+    return "", ""
 
 
 def _check_clients(configuration: Configuration, text: str) -> None:
@@ -168,17 +176,26 @@ def _check_clients(configuration: Configuration, text: str) -> None:
     for index, daemon in enumerate(configuration.cluster.daemons):
         if daemon.clients is None:
             continue
-        where = f"{configuration.path}{line_of(text, f'daemon[{index}].clients', 'clients')}: daemon {daemon.name!r}"
-        host, _, port = daemon.clients.rpartition(":")
-        if ipv4(host) is None or not port.isdecimal() or not 0 < int(port) < 65_536:
-            raise ConfigError(
-                f"{where} has clients {daemon.clients!r}: write an IPv4 address and a port, 127.0.0.1:4803"
-            )
-        if not is_loopback(host) and not configuration.allow_unsealed:
-            raise ConfigError(
-                f"{where} lets clients in at {host}, which others can reach, and their streams are not sealed yet: "
-                "write 127.0.0.1, or `allow_unsealed = true` if you trust everyone on that network"
-            )
+        if problem := _clients_problem(daemon.clients, configuration.allow_unsealed):
+            raise ConfigError(f"{_where(configuration, text, index, 'clients')} {problem}")
+
+
+def _clients_problem(clients: str, allow_unsealed: bool) -> str:
+    host, _, port = clients.rpartition(":")
+    if ipv4(host) is None or not port.isdecimal() or not 0 < int(port) < 65_536:
+        return f"has clients {clients!r}: write an IPv4 address and a port, 127.0.0.1:4803"
+    if not is_loopback(host) and not allow_unsealed:
+        return (
+            f"lets clients in at {host}, which others can reach, and their streams are not sealed yet: write "
+            "127.0.0.1, or `allow_unsealed = true` if you trust everyone on that network"
+        )
+    return ""
+
+
+def _where(configuration: Configuration, text: str, index: int, field: str) -> str:
+    """Looking for a line takes as long as the file is: it is asked for only when something is wrong with it."""
+    line = line_of(text, f"daemon[{index}].{field}", field)
+    return f"{configuration.path}{line}: daemon {configuration.cluster.daemons[index].name!r}"
 
 
 def _check_addresses(configuration: Configuration, text: str) -> None:
@@ -188,10 +205,8 @@ def _check_addresses(configuration: Configuration, text: str) -> None:
         for index, daemon in enumerate(configuration.cluster.daemons):
             address = daemon.address if field == "port" else daemon.clients
             if address is not None and address in seen:
-                where = f"{configuration.path}{line_of(text, f'daemon[{index}].{field}', field)}"
-                raise ConfigError(
-                    f"{where}: daemon {daemon.name!r} has the address of {seen[address]!r}: give it another {field}"
-                )
+                where = _where(configuration, text, index, field)
+                raise ConfigError(f"{where} has the address of {seen[address]!r}: give it another {field}")
             seen[address] = daemon.name
 
 
@@ -218,7 +233,7 @@ def render(cluster: Cluster, preset: Preset) -> str:
     """A file that `load` reads back; asking for hosts that others can reach is agreeing to unsealed datagrams."""
     lines = [
         "# The configuration of a Covey cluster: the same file at every daemon.",
-        f'cluster = "{cluster.name}"',
+        f"cluster = {_quoted(cluster.name)}",
         f'preset = "{preset}"        # loopback, lan or wan: how patient daemons are; see docs/configuration.md',
         "",
         "# [settings]              # any single setting, for example:",
@@ -229,7 +244,16 @@ def render(cluster: Cluster, preset: Preset) -> str:
     if not all(is_loopback(daemon.host) for daemon in cluster.daemons):
         lines.insert(3, "allow_unsealed = true     # datagrams are readable and forgeable for everyone on that network")
     for daemon in cluster.daemons:
-        lines += ["", "[[daemon]]", f'name = "{daemon.name}"', f"site = {daemon.site}"]
+        lines += ["", "[[daemon]]", f"name = {_quoted(daemon.name)}", f"site = {daemon.site}"]
         lines += [f'host = "{daemon.host}"', f"port = {daemon.port}"]
         lines += [f'clients = "{daemon.clients}"'] if daemon.clients is not None else []
     return "\n".join(lines) + "\n"
+
+
+def _quoted(name: str) -> str:
+    r"""Names are printable, and of those characters JSON and TOML escape the same.
+
+    >>> print(_quoted('a"b'))
+    "a\"b"
+    """
+    return msgspec.json.encode(name).decode()

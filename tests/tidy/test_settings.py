@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from covey.config import MAY_BE_ZERO, Settings
+from covey.config import BYTES_MAX, MAY_BE_ZERO, SETTING_MAX, WAITING_BYTES, Settings
 from docs.configuration_tables import COMMAND, PAGE, Field, fields, made, parts
 
 
@@ -36,6 +36,14 @@ def test_what_is_checked_is_said_at_its_field_and_nothing_else() -> None:
 def test_what_zero_means_is_said_where_it_is_allowed() -> None:
     zero = {field.name for field in fields() if re.search(r"\b0:", field.meaning)}
     assert zero == MAY_BE_ZERO
+
+
+def test_the_page_says_how_large_a_setting_may_be() -> None:
+    said, _, _ = PAGE.read_text(encoding="utf-8").partition("## Settings\n")[2].partition("<!--")
+    assert f"at most {SETTING_MAX:,}." in said
+    assert "each up to 1 TiB" in said
+    assert BYTES_MAX == 1 << 40
+    assert set(re.findall(r"`(\w+_bytes\w*)`", said)) == WAITING_BYTES
 
 
 def test_rules_are_read() -> None:

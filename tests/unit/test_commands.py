@@ -135,7 +135,8 @@ def test_init_tells_what_it_wrote(runner: CliRunner, tmp_path: Path) -> None:
     [
         (["covey.toml"], "overwrite it with --force"),
         (["missing/covey.toml"], "name a file in a directory that exists"),
-        (["other.toml", "--name", 'a"b'], "not TOML"),
+        (["other.toml", "--name", ""], "a cluster cannot be called ''"),
+        (["other.toml", "--name", "a\nb"], "write a name of printable characters"),
     ],
 )
 def test_init_refuses_with_what_to_do(
@@ -147,6 +148,12 @@ def test_init_refuses_with_what_to_do(
     assert ran.exit_code == 2
     assert ran.stdout == ""
     assert remedy in ran.stderr
+
+
+def test_init_writes_a_name_with_quotes_so_that_it_can_be_read(runner: CliRunner, tmp_path: Path) -> None:
+    file = tmp_path / "covey.toml"
+    assert runner.invoke(app, ["init", str(file), "--name", 'a"b\\c']).exit_code == 0
+    assert load(file).cluster.name == 'a"b\\c'
 
 
 def test_init_says_what_to_type_next(runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

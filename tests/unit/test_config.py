@@ -8,7 +8,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from covey.config import Cluster, DaemonConfig, Settings, digest, is_loopback, lan, loopback, one_site
+from covey import config_file
+from covey.config import (
+    BYTES_MAX,
+    WAITING_BYTES,
+    Cluster,
+    DaemonConfig,
+    Settings,
+    digest,
+    is_loopback,
+    lan,
+    loopback,
+    one_site,
+)
 from covey.config_file import parse, render
 from covey.errors import ConfigError
 
@@ -135,8 +147,49 @@ def test_a_slip_is_refused_with_a_remedy(right: str, wrong: str, remedy: str) ->
 
 def test_a_setting_has_an_upper_bound() -> None:
     text = render(two(), "loopback") + "\n[settings]\npeer_timeout_ms = 9999999999\n"
-    with pytest.raises(ConfigError, match="peer_timeout_ms <="):
+    with pytest.raises(ConfigError, match=r"peer_timeout_ms <= 2147483648; peer_timeout_ms is 9999999999: change it$"):
         parse(text, FILE)
+
+
+@pytest.mark.parametrize("field", sorted(WAITING_BYTES))
+def test_what_bounds_memory_may_be_as_large_as_memory_is(field: str) -> None:
+    assert getattr(Settings(**{field: BYTES_MAX}), field) == BYTES_MAX
+    with pytest.raises(ConfigError, match=f"{field} <= {BYTES_MAX}"):
+        Settings(**{field: BYTES_MAX + 1})
+
+
+@pytest.mark.parametrize("site", [-1, 65_536, 10**21])
+def test_a_site_that_no_datagram_can_name_is_refused_with_its_line(site: int) -> None:
+    text = render(two(), "loopback").replace("site = 0", f"site = {site}")
+    with pytest.raises(ConfigError, match=rf"covey\.toml:10: daemon 'a' has site {site}: write 0 to 65535$"):
+        parse(text, FILE)
+    assert parse(text.replace(str(site), "65535"), FILE).cluster.daemons[0].site == 65_535
+
+
+def test_a_number_of_thousands_of_digits_is_refused() -> None:
+    with pytest.raises(ConfigError, match="not TOML"):
+        parse(render(two(), "loopback").replace("site = 0", f"site = {'9' * 5_000}"), FILE)
+
+
+def test_a_preset_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(ConfigError, match=r"covey\.toml:3: .*; write one of loopback, lan, wan$"):
+        parse(render(two(), "loopback").replace('preset = "loopback"', 'preset = "foo"'), FILE)
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "grüße 😀"])
+def test_any_name_that_a_cluster_may_have_is_read_back(name: str) -> None:
+    assert parse(render(Cluster(name, two().daemons), "loopback"), FILE).cluster.name == name
+
+
+def test_no_line_is_looked_for_in_a_file_in_which_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look goes through the whole file: one a daemon would take seconds for a large cluster."""
+
+    def refuse(*_: str) -> str:
+        raise AssertionError("a line was looked for")
+
+    monkeypatch.setattr(config_file, "line_of", refuse)
+    clients = [msgspec.structs.replace(one, clients=f"127.0.0.1:{one.port + 100}") for one in two().daemons]
+    assert parse(render(Cluster("x", tuple(clients)), "loopback"), FILE).cluster.daemons == tuple(clients)
 
 
 @pytest.mark.parametrize(

@@ -48,10 +48,10 @@ def init(
     if path.exists() and not force:
         _fail(f"{path} exists: name another file, or overwrite it with --force")
     members = tuple(DaemonConfig(daemon_name(rank), 0, "127.0.0.1", port + rank) for rank in range(daemons))
-    text = render(Cluster(name, members), "loopback")
     try:
+        text = render(Cluster(name, members), "loopback")
         parse(text, path)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     except ConfigError as error:
         _fail(str(error))
     except OSError as error:

@@ -81,7 +81,7 @@ def _write_new(daemons: int, directory: Path) -> Path:
     members = tuple(DaemonConfig(daemon_name(rank), 0, "127.0.0.1", port) for rank, port in enumerate(ports))
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(Cluster(CLUSTER, members), "loopback"))
+        path.write_text(render(Cluster(CLUSTER, members), "loopback"), encoding="utf-8")
     except OSError as error:
         fail("up", f"{path} cannot be written ({error.strerror}): name a directory of yours with --dir")
     return path
