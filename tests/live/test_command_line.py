@@ -279,6 +279,16 @@ def test_a_chat_from_a_pipe_says_its_lines_and_leaves(cluster: LocalCluster) -> 
     assert "poet@b: two" in ran.stdout
 
 
+def test_a_chat_leaves_out_a_line_that_is_not_utf_8_and_goes_on(cluster: LocalCluster) -> None:
+    ran = subprocess.run(
+        [*COVEY, "chat", "latin", "--name", "poet"], cwd=cluster.directory, input=b"one\ncaf\xe9\ntwo\n",
+        capture_output=True, timeout=WITHIN_S, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert b"nobody was told this line, it is not UTF-8 text: 'caf\\udce9'" in ran.stdout
+    assert b"poet@a: two" in ran.stdout
+
+
 def test_a_chat_with_json_prints_objects_only(cluster: LocalCluster) -> None:
     ran = run(cluster, "chat", "objects", "--name", "printer", "--json", stdin="hi\n")
     assert [event["kind"] for event in objects(ran.stdout)] == ["view", "message"]

@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from covey.cli import common, up
-from covey.cli.main import app, build, summary
+from covey.cli.main import app, build, main, summary
 from covey.cli.status_tables import print_statuses
 from covey.client.address import socket_path
 from covey.config_file import load
@@ -110,9 +110,41 @@ def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, .
             yield from commands(child, (*words, name))
 
 
-@pytest.mark.parametrize("words", list(commands(typer.main.get_command(app))), ids=" ".join)
+COMMAND: Any = typer.main.get_command(app)
+
+
+@pytest.mark.parametrize("words", list(commands(COMMAND)), ids=" ".join)
 def test_every_command_takes_json(runner: CliRunner, words: tuple[str, ...]) -> None:
     assert "--json" in runner.invoke(app, [*words, "--help"]).stdout
+
+
+def numbers(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every option that takes one which need not be whole."""
+    for name, child in getattr(command, "commands", {}).items():
+        yield from numbers(child, (*words, name))
+    for option in command.params:
+        if option.type.name.startswith("float"):
+            yield words, option
+
+
+@pytest.mark.parametrize(
+    ("words", "option"), [pytest.param(*one, id=f"{' '.join(one[0])} {one[1].name}") for one in numbers(COMMAND)]
+)
+def test_what_is_no_number_is_refused_wherever_one_is_taken(words: tuple[str, ...], option: Any) -> None:
+    for wrong in ("nan", "inf", "-inf"):
+        with pytest.raises(typer.BadParameter):
+            option.process_value(typer.Context(COMMAND), wrong)
+
+
+@pytest.mark.parametrize("arguments", [["send", "caf\udce9", "hi"], ["daemon", "a", "--run", "caf\udce9"]])
+def test_an_argument_that_is_not_utf_8_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["covey", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "'caf\\udce9' is not UTF-8 text" in capsys.readouterr().err
 
 
 # --- init
@@ -325,6 +357,7 @@ def test_daemons_that_do_not_come_to_one_view_fail_the_bench(
         (["run", "--seed", "1", "--clients", "-3"], "from 0 to"),
         (["swarm", "--seeds", "0:99999999999999999999"], "at a time"),
         (["swarm", "--seeds", "5:5"], "END must be larger"),
+        (["run", "--seed", "1", "--seconds", "0"], "above 0, at most 3600"),
     ],
 )
 def test_sim_refuses_with_what_to_do(runner: CliRunner, arguments: list[str], remedy: str) -> None:

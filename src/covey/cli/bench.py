@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from .bench_tables import show_failover, tell_hostile, tell_slow, tell_traffic
+from .common import finite
 
 if TYPE_CHECKING:
     from covey.lab.hostile.outcome import Outcome
@@ -29,7 +30,9 @@ def failover(
     daemons: Annotated[int, typer.Option(min=2, max=9, help="Daemons in the cluster.")] = 3,
     trials: Annotated[int, typer.Option(min=1, help="How often each is measured.")] = 10,
     pause_trials: Annotated[int, typer.Option(min=0, help="How many of the trials have a pause too.")] = 3,
-    pause_seconds: Annotated[float, typer.Option(min=1, max=600, help="How long a pause lasts.")] = 5.0,
+    pause_seconds: Annotated[
+        float, typer.Option(callback=finite, min=1, max=600, help="How long a pause lasts.")
+    ] = 5.0,
     seed: Annotated[int, typer.Option(help="Decides the victims.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Standard output holds one JSON object.")] = False,
 ) -> None:
@@ -59,7 +62,7 @@ Daemons = Annotated[int, typer.Option(min=1, max=20, help="Daemons in the cluste
 Senders = Annotated[int, typer.Option(min=1, max=100, help="Programs that send, spread over the daemons.")]
 Receivers = Annotated[int, typer.Option(min=1, max=100, help="Programs that receive, spread over the daemons.")]
 Size = Annotated[int, typer.Option(min=8, help="Bytes of a message.")]
-Seconds = Annotated[float, typer.Option(min=0.1, max=3_600, help="How long senders send.")]
+Seconds = Annotated[float, typer.Option(callback=finite, min=0.1, max=3_600, help="How long senders send.")]
 Json = Annotated[bool, typer.Option("--json", help="Standard output holds one JSON object.")]
 
 
@@ -90,7 +93,7 @@ def latency(
     receivers: Receivers = 3,
     size: Size = 100,
     service: Service = "agreed",
-    rate: Annotated[float, typer.Option(min=1, help="Messages a second of each sender.")] = 1_000.0,
+    rate: Annotated[float, typer.Option(callback=finite, min=1, help="Messages a second of each sender.")] = 1_000.0,
     seconds: Seconds = 3.0,
     as_json: Json = False,
 ) -> None:
@@ -109,13 +112,13 @@ def latency(
 @app.command("slow-receiver")
 def slow_receiver(
     stall: Annotated[
-        float, typer.Option(min=0.1, max=600, help="For how many seconds one receiver reads nothing.")
+        float, typer.Option(callback=finite, min=0.1, max=600, help="For how many seconds one receiver reads nothing.")
     ] = 3.0,
     mb_per_s: Annotated[
-        float, typer.Option(min=0.1, max=10_000, help="What the sender sends, in messages of 1 KB.")
+        float, typer.Option(callback=finite, min=0.1, max=10_000, help="What the sender sends, in messages of 1 KB.")
     ] = 40.0,
     obsolete: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of messages that later ones make obsolete; 0.")
+        float, typer.Option(callback=finite, min=0, max=1, help="Share of messages that later ones make obsolete; 0.")
     ] = 0.0,
     policy: Annotated[str, typer.Option(help="What a slow receiver asks for: disconnect or block.")] = "disconnect",
     as_json: Json = False,
@@ -154,12 +157,20 @@ def hostile(
     groups: Annotated[int, typer.Option(min=10, max=100_000, help="Groups that ten sessions join.")] = 100_000,
     silent: Annotated[int, typer.Option(min=1, max=1_000, help="Members that never read.")] = 20,
     seconds: Seconds = 10.0,
-    flap_seconds: Annotated[float, typer.Option(min=1, max=600, help="How long the link flaps.")] = 30.0,
+    flap_seconds: Annotated[
+        float, typer.Option(callback=finite, min=1, max=600, help="How long the link flaps.")
+    ] = 30.0,
     patience: Annotated[
-        float, typer.Option(min=1, max=600, help="How many seconds a crowd may take to get what it asks for.")
+        float,
+        typer.Option(
+            callback=finite, min=1, max=600, help="How many seconds a crowd may take to get what it asks for."
+        ),
     ] = 60.0,
     later: Annotated[
-        float, typer.Option(min=0, max=600, help="How many seconds after the trouble memory is looked at again.")
+        float,
+        typer.Option(
+            callback=finite, min=0, max=600, help="How many seconds after the trouble memory is looked at again."
+        ),
     ] = 5.0,
     as_json: Json = False,
 ) -> None:

@@ -232,6 +232,9 @@ class Talk:
     async def _say(self, session: Session, line: str) -> None:
         from covey.errors import CoveyError
 
+        if not _is_text(line):
+            self._screen.line(f"nobody was told this line, it is not UTF-8 text: {line!a}")
+            return
         words = line.split(None, 2)
         try:
             if not line.startswith("/"):
@@ -274,10 +277,24 @@ class Talk:
                 lines.put_nowait(line)
 
 
+def _is_text(line: str) -> bool:
+    r"""Whether UTF-8 was read; what was not is kept in characters that nothing else has.
+
+    >>> _is_text("grüß"), _is_text(b"caf\xe9".decode(errors="surrogateescape"))
+    (True, False)
+    """
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _read_lines(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str | None]) -> None:
     """In a thread of its own: a file cannot be waited for. The end of the input is a None."""
     import asyncio
 
-    for line in sys.stdin:
-        asyncio.run_coroutine_threadsafe(lines.put(line.rstrip("\r\n")), loop).result()
+    for read in sys.stdin.buffer:
+        line = read.decode(errors="surrogateescape").rstrip("\r\n")
+        asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
     asyncio.run_coroutine_threadsafe(lines.put(None), loop).result()

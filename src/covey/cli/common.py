@@ -5,6 +5,7 @@ Exit codes: 0 all is well; 1 a promise is broken, or nobody was reached; 2 it wa
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -57,6 +58,13 @@ class PolicyName(StrEnum):
 
     DISCONNECT = "disconnect"
     BLOCK = "block"
+
+
+def finite(value: float | None) -> float | None:
+    """For every option that takes a number: `nan` is not below a least one, nor above a largest."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number to count with: write one like 2.5")
+    return value
 
 
 def fail(command: str, text: object, code: int = USAGE) -> NoReturn:

@@ -20,7 +20,7 @@ def group_names(incomplete: str) -> list[str]:
             except NotRunningError:
                 continue
             return [group["group"] for group in answer["groups"]]
-    except (CoveyError, KeyError):
+    except (CoveyError, KeyError, UnicodeEncodeError):
         pass
     return []
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import BROKEN, USAGE, Json, called, fail
+from .common import BROKEN, USAGE, Json, called, fail, finite
 
 if TYPE_CHECKING:
     from covey.guarantees.checkers import Verdict
@@ -34,7 +34,9 @@ EXAMPLES = ("covey demo", "covey demo --keep played && covey trace cat played/tr
 def demo(
     as_json: Json = False,
     keep: Annotated[Path | None, typer.Option(help="Keep trace, logs and cluster file in this new directory.")] = None,
-    seconds: Annotated[float, typer.Option(min=0, max=60, help="Seconds to read the text of an act.")] = 1.5,
+    seconds: Annotated[
+        float, typer.Option(callback=finite, min=0, max=60, help="Seconds to read the text of an act.")
+    ] = 1.5,
     spark: Annotated[bool, typer.Option("--spark", help="Let Spark check the trace too.")] = False,
 ) -> None:
     """Watch replicas survive a partition and crashes.

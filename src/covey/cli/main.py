@@ -121,7 +121,19 @@ def __getattr__(name: str) -> typer.Typer:
     return made
 
 
+def refuse_what_is_no_text(arguments: list[str]) -> None:
+    """Names, messages and paths are told to daemons, and printed: all of it in UTF-8."""
+    for one in arguments:
+        if not one.isascii() and any("\ud800" <= character <= "\udfff" for character in one):
+            print(
+                f"covey: {one!a} is not UTF-8 text: write it in UTF-8, which the terminal should use too",
+                file=sys.stderr,
+            )
+            raise SystemExit(2)
+
+
 def main() -> None:
+    refuse_what_is_no_text(sys.argv[1:])
     if sys.argv[1:] in ([], ["-h"], ["--help"]) and not any(name.endswith("_COMPLETE") for name in os.environ):
         summary()()
     first = sys.argv[1] if len(sys.argv) > 1 else ""

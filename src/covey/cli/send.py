@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from .common import BROKEN, At, GroupName, Json, ServiceName, fail, session_name, telling
+from .common import BROKEN, At, GroupName, Json, ServiceName, fail, finite, session_name, telling
 from .complete import group_names
 
 if TYPE_CHECKING:
@@ -55,8 +55,13 @@ def send(
     service: Annotated[ServiceName, typer.Option(help="What is promised of it.")] = ServiceName.AGREED,
     kind: Annotated[int, typer.Option(min=0, max=65_535, help="Your own number for what this is.")] = 0,
     count: Annotated[int, typer.Option(min=1, help="Send the text so many times.")] = 1,
-    rate: Annotated[float, typer.Option(min=0, help="At most so many messages a second; 0: as fast as can be.")] = 0,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait until the last one is delivered.")] = 10.0,
+    rate: Annotated[
+        float, typer.Option(callback=finite, min=0, help="At most so many messages a second; 0: as fast as can be.")
+    ] = 0,
+    timeout: Annotated[
+        float,
+        typer.Option(callback=finite, min=0.1, max=86_400, help="Seconds to wait for the last delivery."),
+    ] = 10.0,
     name: Annotated[str | None, typer.Option(help="Who sends: unique at its daemon.")] = None,
     at: At = None,
     as_json: Json = False,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from .common import finite
+
 if TYPE_CHECKING:
     from covey.drivers.simulation.options import Asked
     from covey.drivers.simulation.swarm import Violated
@@ -30,7 +32,9 @@ Clients = Annotated[
     int | None, typer.Option(help="Number of programs that use the daemons; drawn from the seed if unset.")
 ]
 Daemons = Annotated[int | None, typer.Option(help="Number of daemons in all; drawn from the seed if unset.")]
-Seconds = Annotated[float | None, typer.Option(help="Virtual seconds of faults and load; drawn if unset.")]
+Seconds = Annotated[
+    float | None, typer.Option(callback=finite, help="Virtual seconds of faults and load; drawn if unset.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Standard output holds only JSON objects, one a line.")]
 
 
@@ -142,7 +146,7 @@ def _asked(sites: int | None, daemons: int | None, clients: int | None, seconds:
     if sites is not None and sites > SITES_MAX:
         _fail(f"--sites {sites}: the simulator links every site with every other; at most {SITES_MAX}")
     if seconds is not None and not 0 < seconds <= SECONDS_MAX:
-        _fail(f"--seconds {seconds:g}: write a number of virtual seconds from 0 to {SECONDS_MAX}")
+        _fail(f"--seconds {seconds:g}: write a number of virtual seconds above 0, at most {SECONDS_MAX}")
     return Asked(sites=sites, daemons=daemons, clients=clients, seconds=seconds)
 
 

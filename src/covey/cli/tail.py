@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import BROKEN, RECONNECT_S, At, GroupNames, Json, PolicyName, session_name, telling
+from .common import BROKEN, RECONNECT_S, At, GroupNames, Json, PolicyName, finite, session_name, telling
 
 if TYPE_CHECKING:
     import asyncio
@@ -36,7 +36,7 @@ EXAMPLES = (
 def tail(
     groups: GroupNames,
     count: Annotated[int | None, typer.Option(min=1, help="Stop after so many messages.")] = None,
-    seconds: Annotated[float | None, typer.Option(min=0, help="Stop after so many seconds.")] = None,
+    seconds: Annotated[float | None, typer.Option(callback=finite, min=0.1, help="Stop after so many seconds.")] = None,
     views: Annotated[bool, typer.Option("--views/--no-views", help="Show who comes and goes, and why.")] = True,
     policy: Annotated[
         PolicyName, typer.Option(help="If we read too slowly: disconnect us, or block the senders for a while.")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import BROKEN, At, Json, fail, telling
+from .common import BROKEN, At, Json, fail, finite, telling
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -36,7 +36,7 @@ ONCE_S = 0.5
 
 
 def top(
-    every: Annotated[float, typer.Option(min=0.1, max=3_600, help="Seconds between two looks.")] = 1.0,
+    every: Annotated[float, typer.Option(callback=finite, min=0.1, max=3_600, help="Seconds between two looks.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Look once and stop.")] = False,
     config: Annotated[Path | None, typer.Option("--config", help="The configuration file of the cluster.")] = None,
     at: At = None,
