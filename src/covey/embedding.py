@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from covey.client.address import path_problem
 from covey.drivers.live.driver import LiveDaemon, new_life
 from covey.drivers.live.sockets import free_ports
 from covey.protocol.effects import Effect, Installed
@@ -32,7 +33,10 @@ class EmbeddedDaemon:
         if problem := daemon_problem(name):
             raise ArgumentError(f"{name!r} cannot be the name of a daemon: {problem}")
         self._directory = tempfile.TemporaryDirectory(prefix="covey-")
-        self._path = Path(self._directory.name) / f"{name}.client"
+        self._path = Path(self._directory.name) / "daemon.client"  # Not its name: that may be long.
+        if problem := path_problem(self._path):
+            self._directory.cleanup()
+            raise CoveyError(problem)
         cluster = Cluster("embedded", (DaemonConfig(name, 0, "127.0.0.1", free_ports(1)[0]),))
         configuration = Configuration(Path("covey.toml"), cluster, loopback(1), allow_unsealed=False)
         life = new_life(cluster, name)

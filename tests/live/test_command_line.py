@@ -121,6 +121,23 @@ def test_sending_where_nobody_is_works_and_is_remarked(cluster: LocalCluster) ->
     assert "covey groups" in ran.stderr
 
 
+def test_who_sends_is_told_in_its_own_words_that_its_daemon_is_gone(tmp_path: Path) -> None:
+    with LocalCluster(tmp_path, 2, run="gone", traced=False) as cluster:
+        cluster.start("a", "b")
+        cluster.wait_for_view("a", "b")
+        send = begun(cluster, "send", "room", stdin=subprocess.PIPE)
+        assert send.stdin is not None
+        with member(cluster, "reader", "room", "b") as reader:
+            send.stdin.write("one\n")
+            send.stdin.flush()
+            assert until(reader, covey.Message).sender.endswith("@a")
+        cluster.kill("a")
+        _, errors = send.communicate("two\n", timeout=WITHIN_S)
+    assert send.returncode == 1
+    assert "how much was delivered is not known" in errors
+    assert "Reconnected" not in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [

@@ -45,6 +45,21 @@ def test_a_blocking_session_works_too() -> None:
     assert kinds == ["View", "Message"]
 
 
+def test_a_daemon_may_have_the_longest_name() -> None:
+    name = "😀" * 32
+    with covey.embedded(name) as daemon, covey.blocking.connect("alice", daemon.address) as alice:
+        assert alice.name == f"alice@{name}"
+
+
+def test_a_place_for_which_no_socket_has_room_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = tmp_path / ("d" * 90)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    with pytest.raises(covey.CoveyError, match="set TMPDIR to a directory with a shorter"):
+        covey.embedded()
+    assert list(long.iterdir()) == []
+
+
 def test_sessions_are_told_when_the_daemon_ends() -> None:
     with covey.embedded() as daemon:
         session = covey.blocking.connect("alice", daemon.address)

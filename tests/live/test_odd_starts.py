@@ -57,6 +57,17 @@ def status(directory: Path) -> tuple[dict[str, Any], str]:
     return json.loads(ran.stdout), ran.stderr
 
 
+def test_a_name_for_which_no_socket_has_room_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    name = "😀" * 32
+    cluster = Cluster("odd", (DaemonConfig(name, 0, port=free_ports(1)[0]),))
+    (tmp_path / "covey.toml").write_text(render(cluster, "loopback"))
+    ran = subprocess.run(
+        [*COVEY, "daemon", name], cwd=tmp_path, capture_output=True, text=True, timeout=WITHIN_S, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "give the daemon a shorter name, or set TMPDIR" in ran.stderr
+
+
 def test_a_client_port_in_use_is_named_and_nothing_is_left_behind(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         cluster = cluster_in(tmp_path, f"127.0.0.1:{taken.getsockname()[1]}")

@@ -13,6 +13,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -78,7 +79,8 @@ def send(
     groups = list(dict.fromkeys([group, *(also or [])]))
     with telling("send"):
         where = endpoints(at)
-        with blocking.connect(session_name(name, "send"), [str(one) for one in where], timeout=timeout) as session:
+        me, addresses = session_name(name, "send"), [str(one) for one in where]
+        with _sending(), blocking.connect(me, addresses, reconnect=False, timeout=timeout) as session:
             members, daemons = _there(session.name, where, groups)
             start = time.monotonic()
             told = _send_all(session, groups, _payloads(text, count), Service[service.name], kind, rate)
@@ -92,6 +94,18 @@ def send(
         fail("send", f"{' '.join(lost)} cannot have got it: {known}; see: covey status", BROKEN)
     if not told["delivered"] and service is not ServiceName.UNRELIABLE:
         fail("send", f"not delivered within {timeout:g} s: see how the daemons are with: covey status", BROKEN)
+
+
+@contextmanager
+def _sending() -> Iterator[None]:
+    """We are not to go on at another daemon: it could not tell us what the lost one has done."""
+    from covey.errors import SessionOverError
+
+    try:
+        yield
+    except SessionOverError as error:
+        why = str(error).removesuffix(": connect again")
+        fail("send", f"{why}: how much was delivered is not known. See how the daemons are with: covey status", BROKEN)
 
 
 def _payloads(text: str | None, count: int) -> Iterator[bytes]:

@@ -33,12 +33,14 @@ from .base import SessionBase
 from .dial_blocking import Dialled, dial
 from .events import Event, Reconnecting, Single
 from .options import SendOptions
-from .plan import DAEMON_TIMEOUT_S, TIMEOUT_S, Address, Bounds, ConnectPlan, make_plan
+from .plan import DAEMON_TIMEOUT_S, TIMEOUT_S, Address, Bounds, ConnectPlan, check_wait, make_plan
 from .protocol import ClientProtocol
 from .routes import Data, Destinations, listed
 from .searching import Found, Searching, drop
 from .stream import Stream
 
+WAIT_S_MAX: Final = 1_000_000.0
+"""More than this, the system does not take at once."""
 LOOK_EVERY_S: Final = 1.0
 """Who waits for room looks at least so often whether nobody reads any more, and it has to do so itself."""
 
@@ -141,6 +143,7 @@ class Session(SessionBase):
 
         SessionOverError: within `timeout` seconds, or those given to `connect`, the daemon did not take all of it.
         """
+        check_wait(timeout)
         self._gone.set()
         with self._lock:
             stream, was_open = self._stream, self._leave()
@@ -170,6 +173,7 @@ class Session(SessionBase):
 
     def receive(self, timeout: float | None = None) -> Single:
         """The next event. TimeoutError if none comes in time, SessionOverError if none will come."""
+        check_wait(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             for event in self._inbox.singles():
@@ -342,5 +346,6 @@ def _poll(fileno: int, until: float, *, reading: bool, writing: bool) -> bool:
     """Whether it can be read, or is at its end."""
     poll = select.poll()
     poll.register(fileno, (select.POLLIN if reading else 0) | (select.POLLOUT if writing else 0))
-    ready = poll.poll(None if until == inf else max(0.0, until - time.monotonic()) * 1_000)
+    wait_s = min(max(0.0, until - time.monotonic()), WAIT_S_MAX)
+    ready = poll.poll(None if until == inf else wait_s * 1_000)
     return bool(ready and ready[0][1] & ~select.POLLOUT)

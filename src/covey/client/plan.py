@@ -8,6 +8,7 @@ Not here:  sockets (dial.py, blocking.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isnan
 from typing import Final, NamedTuple, TypedDict
 
 from covey.errors import ArgumentError, ConnectError, RefusedError
@@ -131,6 +132,12 @@ def _check_bounds(bounds: Bounds) -> None:
 def _check_seconds(name: str, seconds: object, remedy: str) -> None:
     if not isinstance(seconds, int | float) or not 0 < seconds <= SECONDS_MAX:
         raise ArgumentError(f"{name} is {seconds!r}: {remedy}")
+
+
+def check_wait(seconds: object) -> None:
+    """Any number of seconds that is one: less than none is no wait, more than anybody waits is for ever."""
+    if seconds is not None and (not isinstance(seconds, int | float) or isnan(seconds)):
+        raise ArgumentError(f"timeout is {seconds!r}: write the seconds to wait at most, or None")
 
 
 def _checked_addresses(address: object) -> tuple[str | None, ...]:

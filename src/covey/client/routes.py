@@ -110,8 +110,8 @@ def _check_destinations(names: tuple[str, ...]) -> None:
     size = groups_bytes(names)
     if size > GROUPS_BYTES_MAX:
         raise ArgumentError(
-            f"the names of the destinations have {size} bytes, at most {GROUPS_BYTES_MAX} fit a message: "
-            "send it to fewer at a time"
+            f"the names of the destinations take {size} bytes, 2 of them beside each name, and at most "
+            f"{GROUPS_BYTES_MAX} fit a message: send it to fewer at a time"
         )
 
 

@@ -29,7 +29,7 @@ from .base import SessionBase
 from .dial import Dialled, dial
 from .events import Event, Single
 from .options import SendOptions
-from .plan import ConnectPlan
+from .plan import ConnectPlan, check_wait
 from .routes import Data, Destinations
 from .search import Search
 from .watch import ALIVE_SHARE
@@ -114,6 +114,7 @@ class Session(SessionBase):
         """
         if get_ident() != self._thread or not self._loop.is_running():
             raise elsewhere()
+        check_wait(timeout)
         was_open = self._leave()
         self._end_search()
         try:
@@ -147,6 +148,7 @@ class Session(SessionBase):
     async def receive(self, timeout: float | None = None) -> Single:  # noqa: ASYNC109 - as in blocking
         """The next event. TimeoutError if none comes in time, SessionOverError if none will come."""
         self._check_home()
+        check_wait(timeout)
         async with asyncio.timeout(timeout):
             while True:
                 for event in self._inbox.singles():

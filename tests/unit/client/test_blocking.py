@@ -56,6 +56,17 @@ def test_a_program_joins_sends_and_hears_itself(tmp_path: Path) -> None:
     assert isinstance(daemon.words[-1], Bye)
 
 
+def test_a_wait_that_is_no_number_is_refused_and_nothing_is_ended(tmp_path: Path) -> None:
+    def program(session: Session) -> None:
+        for wait in (session.receive, session.disconnect):
+            with pytest.raises(covey.ArgumentError, match="timeout is nan: write the seconds"):
+                wait(float("nan"))
+        session.send("room", b"still here")
+        assert isinstance(session.receive(1e300), covey.Message)
+
+    run(tmp_path, program, echoing(FakeSession()))
+
+
 def test_iterations_and_batches_go_on_where_the_last_one_was_given_up(tmp_path: Path) -> None:
     def program(session: Session) -> None:
         session.send_many("room", [b"one", b"two", b"three"])

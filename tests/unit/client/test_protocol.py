@@ -327,6 +327,7 @@ Act = Callable[[ClientProtocol], object]
         (lambda client: client.send("", b""), "must not be empty"),
         (lambda client: client.send([], b""), "1 to 100 destinations"),
         (lambda client: client.send([f"g{n}" for n in range(101)], b""), "1 to 100 destinations"),
+        (lambda client: client.send([f"{n:0128}" for n in range(64)], b""), "take 8320 bytes, 2 of them beside each"),
         (lambda client: client.send(["é" * 120 + str(n) for n in range(40)], b""), "to fewer at a time"),
         (lambda client: client.send("bob@", b""), "no daemon"),
         (lambda client: client.send("a\nb", b""), "control characters"),

@@ -49,6 +49,17 @@ async def taken(session: Session, count: int) -> list[covey.Event]:
     return [await session.receive() for _ in range(count)]
 
 
+def test_a_wait_that_is_no_number_is_refused_and_nothing_is_ended(tmp_path: Path) -> None:
+    async def program(session: Session) -> None:
+        for wait in (session.receive, session.disconnect):
+            with pytest.raises(covey.ArgumentError, match="timeout is nan: write the seconds"):
+                await wait(float("nan"))
+        await session.send("room", b"still here")
+        assert isinstance(await session.receive(1e300), covey.Message)
+
+    run(tmp_path, program, echoing(FakeSession()))
+
+
 def test_a_session_that_is_not_open_yet_says_how_to_open_it() -> None:
     connecting: Any = covey.connect("alice", "unix:/nowhere")
     with pytest.raises(AttributeError, match=r"no 'send': write `async with covey\.connect"):

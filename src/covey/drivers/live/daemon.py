@@ -22,6 +22,7 @@ from typing import Any, cast
 
 import msgspec
 
+from covey.client.address import SUFFIX, path_problem
 from covey.config_file import load
 from covey.errors import ConfigError, CoveyError
 from covey.memory import keep_freed_memory
@@ -100,11 +101,14 @@ class DaemonProcess:
         """Where it is asked, and where clients come in. ConfigError: not here."""
         own_directory()
         path, address = socket_path(self._cluster, name), self._cluster.daemons[self._cluster.rank_of(name)].clients
-        where = str(path)
+        clients, where = path.with_name(f"{path.name}{SUFFIX}"), str(path)
+        if problem := path_problem(clients):
+            self._close()
+            raise ConfigError(problem)
         try:
             self._status = StatusSocket(path, self._answer)
             self.daemon.watch(self._status.fileno(), self._status.answer)
-            self.daemon.clients.listen_unix(path.with_name(f"{path.name}.client"))
+            self.daemon.clients.listen_unix(clients)
             if address is not None:
                 where = address
                 host, _, port = address.rpartition(":")
