@@ -124,6 +124,11 @@ class Cluster(msgspec.Struct, frozen=True):
     def site_count(self) -> int:
         return len({daemon.site for daemon in self.daemons})
 
+    def on_host_of(self, name: str) -> list[str]:
+        """The daemons on the machine of this one, itself included."""
+        host = self.daemons[self.rank_of(name)].host
+        return [one.name for one in self.daemons if one.host == host or (is_loopback(one.host) and is_loopback(host))]
+
     def rank_of(self, name: str) -> int:
         for rank, daemon in enumerate(self.daemons):
             if daemon.name == name:

@@ -363,6 +363,26 @@ def test_status_says_how_to_start_who_does_not_run(tmp_path: Path) -> None:
     assert "not running: b. Start with `covey daemon b`" in partly.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["status", "--config", "q.toml"], "not running: a b. Start with `covey up --config q.toml`"),
+        (["groups", "--config", "q.toml"], "no daemon answers of a b: start daemons with: covey up --config q.toml"),
+        (["top", "--config", "q.toml"], "no daemon answers of a b: start daemons with: covey up --config q.toml"),
+        (["groups", "--at", "unix:/x"], "no daemon answers of unix:/x: start daemons with: covey up\n"),
+    ],
+)
+def test_advice_names_the_file_that_was_asked_for(tmp_path: Path, arguments: list[str], text: str) -> None:
+    members = tuple(DaemonConfig(name, 0, "127.0.0.1", 4801 + at) for at, name in enumerate("ab"))
+    (tmp_path / "q.toml").write_text(render(Cluster("q", members), "loopback"))
+    ran = subprocess.run(
+        [*COVEY, *arguments], cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)}, capture_output=True,
+        text=True, timeout=WITHIN_S, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 1
+    assert text in ran.stderr
+
+
 def test_status_tells_of_programs_and_what_waits_for_them(cluster: LocalCluster) -> None:
     with member(cluster, "counted", "status", "b") as session:
         session.send("status", b"x" * 100)
@@ -462,6 +482,49 @@ def test_up_runs_until_it_is_told_to_stop_and_leaves_nobody_behind(tmp_path: Pat
     rest, _ = up.communicate(timeout=WITHIN_S)
     assert up.returncode == 0
     assert sum(one["kind"] == "stopped" for one in objects(rest)) == 2
+
+
+def test_who_dies_is_named_by_up_and_by_a_status_from_elsewhere(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "COVEY_ADDRESS": ""}
+    up = subprocess.Popen(
+        [*COVEY, "up", "--json", "--daemons", "2", "--dir", "cluster"], cwd=tmp_path, env=environment,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert up.stdout is not None
+    assert up.stderr is not None
+    seen: set[str] = set()
+    while len(seen) < 2:
+        said = json.loads(up.stdout.readline())
+        seen |= {said["process"]} if len(said.get("members", ())) == 2 else set()
+
+    def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COVEY, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=WITHIN_S,
+            check=False,
+        )  # fmt: skip
+
+    well = ask("status", "--json")
+    assert (well.returncode, len(objects(well.stdout))) == (0, 2)
+    kill_daemon("b", up.pid)
+    assert next(line for line in up.stderr if "died" in line) == (
+        "covey up: daemon b has died: killed by SIGKILL; still running: a\n"
+    )
+    partly = ask("status", "--json")
+    assert partly.returncode == 1
+    assert {one["name"]: one["running"] for one in objects(partly.stdout)} == {"a": True, "b": False}
+    file = tmp_path / "cluster" / "covey.toml"
+    assert f"not running: b. Start with `covey daemon b --config {file}`" in partly.stderr
+    (picture,) = objects(ask("top", "--once", "--json").stdout)
+    assert {one["name"]: one["running"] for one in picture["daemons"]} == {"a": True, "b": False}
+    kill_daemon("a", up.pid)
+    _, errors = up.communicate(timeout=WITHIN_S)
+    assert (up.returncode, errors) == (1, "covey up: daemon a has died: killed by SIGKILL; none is left\n")
+
+
+def kill_daemon(name: str, parent: int) -> None:
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    (child,) = [one for one in children if f'"name":"{name}"' in Path(f"/proc/{one}/cmdline").read_text()]
+    os.kill(int(child), signal.SIGKILL)
 
 
 def test_up_runs_a_file_and_says_its_views_only(tmp_path: Path) -> None:

@@ -41,13 +41,13 @@ def groups(
     """
     from covey.drivers.live.status import Question
 
-    from .where import answers, daemons
+    from .where import answers, daemons, nobody_answers
 
     with telling("groups"):
         told: dict[str, GroupsStatus | None] = answers(daemons(at, config), Question("groups", wanted))
     running = {name: answer for name, answer in told.items() if answer}
     if not running:
-        fail("groups", f"no daemon answers of {' '.join(told)}: start daemons with: covey up", BROKEN)
+        fail("groups", nobody_answers(at, config, told), BROKEN)
     views = by_view(running)
     if as_json:
         for view in views:

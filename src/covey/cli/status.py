@@ -35,12 +35,16 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Ask running daemons on this machine how they are, and why. Exits 1 if one does not answer."""
-    from .where import answers, daemons, hanging
+    from .where import answers, config_option, daemons, hanging, unseen
 
     with telling("status"):
         wanted: list[str | None] = [*(names or [])] or [at]
         asked = [one for name in wanted for one in daemons(name, config)]
         told: dict[str, LiveStatus | None] = answers(asked)
+        if not names:
+            more = unseen(at, config, asked, told)
+            asked += more
+            told |= answers(more)
         silent = hanging(asked, told)
     if as_json:
         for name, answer in told.items():
@@ -57,6 +61,7 @@ def status(
         )
     missing = [name for name, answer in told.items() if answer is None and name not in silent]
     if missing:
-        how = f"`covey daemon {missing[0]}`" if len(missing) < len(told) else "`covey up`"
+        which = f"daemon {missing[0]}" if len(missing) < len(told) else "up"
+        how = f"`covey {which}{config_option(at, config, told)}`"
         print(f"covey status: not running: {' '.join(missing)}. Start with {how}", file=sys.stderr)
     raise typer.Exit(0 if all(told.values()) else BROKEN)

@@ -47,14 +47,14 @@ def top(
     States, views and why they came, groups, rates, and what waits for each receiver; q ends, p pauses. Exits 1 if no
     daemon answers.
     """
-    from .where import daemons
+    from .where import daemons, nobody_answers, unseen
 
     with telling("top"):
         asked = daemons(at, config)
         look = _look(asked)
         if not any(look.answers.values()):
-            names = " ".join(one.name for one in asked)
-            fail("top", f"no daemon answers of {names}: start daemons with: covey up", BROKEN)
+            fail("top", nobody_answers(at, config, look.answers), BROKEN)
+        asked += unseen(at, config, asked, look.answers)
         if as_json:
             _print_objects(asked, look, every, once)
         elif once or not _is_terminal():

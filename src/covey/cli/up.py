@@ -9,6 +9,7 @@ Commands look for a covey.toml first, so that file is also what `covey up` runs:
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import called, fail, telling
+from .common import BROKEN, called, fail, telling
 
 if TYPE_CHECKING:
     from covey.config import Cluster
@@ -63,7 +64,7 @@ def up(
     # Their own sessions: Ctrl-C comes to us, and we stop them in good order. Our end of their input is open while we
     # live: they do not outlive us, whatever ends us.
     children = [subprocess.Popen(one, stdin=subprocess.PIPE, start_new_session=True) for one in commands]
-    raise typer.Exit(_wait_for(children))
+    raise typer.Exit(_wait_for(dict(zip((one.name for one in cluster.daemons), children, strict=True))))
 
 
 def _write_new(daemons: int, directory: Path) -> Path:
@@ -108,14 +109,51 @@ def _say_what_next(cluster: Cluster, path: Path) -> None:
         print(f"export COVEY_ADDRESS={address}", file=sys.stderr)
 
 
-def _wait_for(children: list[subprocess.Popen[bytes]]) -> int:
-    """Until all have ended; SIGTERM, SIGHUP and Ctrl-C are passed on as SIGTERM."""
+def _wait_for(children: dict[str, subprocess.Popen[bytes]]) -> int:
+    """Until all have ended; SIGTERM, SIGHUP and Ctrl-C are passed on as SIGTERM. Who ends otherwise is named."""
+    stopping = False
 
     def stop(*_: object) -> None:
-        for child in children:
-            if child.poll() is None:
+        nonlocal stopping
+        stopping = True
+        for child in children.values():
+            if child.returncode is None:
                 child.send_signal(signal.SIGTERM)
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, stop)
-    return max(abs(child.wait()) for child in children)
+    left, code = dict(children), 0
+    while left:
+        name = _first_to_end(left)
+        ended = left.pop(name).wait()
+        if ended or not stopping:
+            code = BROKEN
+            print(f"covey up: {_how_it_ended(name, ended, list(left))}", file=sys.stderr, flush=True)
+    return code
+
+
+def _first_to_end(running: dict[str, subprocess.Popen[bytes]]) -> str:
+    """It is only looked at: whose it is reaps it."""
+    while True:
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        for name, child in running.items():
+            if ended is not None and child.pid == ended.si_pid:
+                return name
+        if ended is not None:
+            os.waitpid(ended.si_pid, 0)  # None of ours: a process that was left to us.
+
+
+def _how_it_ended(name: str, code: int, left: list[str]) -> str:
+    """
+    >>> _how_it_ended("b", -9, ["a", "c"])
+    'daemon b has died: killed by SIGKILL; still running: a c'
+    >>> _how_it_ended("a", 2, [])
+    'daemon a has died: exit code 2; none is left'
+    """
+    try:
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    except ValueError:
+        how = f"killed by signal {-code}"
+    what = f"has died: {how}" if code else "has stopped"
+    others = f"still running: {' '.join(left)}" if left else "none is left"
+    return f"daemon {name} {what}; {others}"

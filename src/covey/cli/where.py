@@ -8,12 +8,13 @@ Not here:  the rule itself (client/address.py), what is told (drivers/live/statu
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from covey.client.address import ENVIRONMENT, SUFFIX, Unix, daemon_of, endpoints, find_file, somebody_listens
+from covey.client.address import ENVIRONMENT, FILE_NAME, SUFFIX, Unix, daemon_of, endpoints, find_file, somebody_listens
 from covey.config_file import load
 from covey.drivers.live.status import NotRunningError, Question, ask, socket_path
 from covey.errors import ConfigError
@@ -30,9 +31,8 @@ class AskedDaemon(NamedTuple):
 
 def daemons(at: str | None, config: Path | None) -> list[AskedDaemon]:
     """All of the file, running or not; without a file those that run here. At least one."""
-    address = at or (None if config else os.environ.get(ENVIRONMENT)) or None
-    by_name = address is None or not {*":/"} & {*address}
-    file = (config or find_file()) if by_name else None
+    address = _address(at, config)
+    file = _file(address, config)
     if file is not None:
         cluster = load(file).cluster
         names = [daemon.name for daemon in cluster.daemons]
@@ -45,9 +45,48 @@ def daemons(at: str | None, config: Path | None) -> list[AskedDaemon]:
     return [asked(one) for one in found if isinstance(one, Unix)]
 
 
+def _address(at: str | None, config: Path | None) -> str | None:
+    return at or (None if config else os.environ.get(ENVIRONMENT)) or None
+
+
+def _file(address: str | None, config: Path | None) -> Path | None:
+    """None where the address says all."""
+    by_name = address is None or not {*":/"} & {*address}
+    return (config or find_file()) if by_name else None
+
+
+def unseen(at: str | None, config: Path | None, of: list[AskedDaemon], told: Mapping[str, Any]) -> list[AskedDaemon]:
+    """Daemons that were found by nobody's name, since they do not run: those that run know who should be here too."""
+    if _address(at, config) is not None:
+        return []
+    known = {one.name for one in of}
+    found = {
+        name: one.path.with_name(f"{one.path.name.partition('-')[0]}-{name}")
+        for one in of
+        for name in (told[one.name] or {}).get("daemons_here", ())
+        if name not in known
+    }
+    return [AskedDaemon(name, path) for name, path in found.items()]
+
+
+def config_option(at: str | None, config: Path | None, told: Mapping[str, Any]) -> str:
+    """What to write behind a command that starts daemons, where it would not find their file by itself."""
+    of_one = next((answer.get("config") for answer in told.values() if answer), None)
+    file = _file(_address(at, config), config) or (Path(of_one) if of_one else None)
+    if file is None or file.absolute() == Path(FILE_NAME).absolute():
+        return ""
+    return f" --config {shlex.quote(str(file))}"
+
+
+def nobody_answers(at: str | None, config: Path | None, told: Mapping[str, Any]) -> str:
+    return f"no daemon answers of {' '.join(told)}: start daemons with: covey up{config_option(at, config, told)}"
+
+
 def asked(endpoint: Unix) -> AskedDaemon:
     """From where a daemon takes programs to where it tells how it is."""
-    return AskedDaemon(daemon_of(endpoint.path), endpoint.path.with_name(endpoint.path.name.removesuffix(SUFFIX)))
+    return AskedDaemon(
+        daemon_of(endpoint.path) or str(endpoint), endpoint.path.with_name(endpoint.path.name.removesuffix(SUFFIX))
+    )
 
 
 def answers(of: list[AskedDaemon], question: Question | None = None) -> dict[str, Any]:

@@ -251,6 +251,8 @@ class DaemonProcess:
         snapshot["sending_problem"] = self._sending.problem or None
         snapshot["process"] = self.process
         snapshot["cluster"] = cluster.name
+        snapshot["config"] = str(self._configuration.path.absolute())
+        snapshot["daemons_here"] = cluster.on_host_of(snapshot["name"])
         snapshot["recent_views"] = self._measures.recent_views(cluster)
         snapshot["uptime_s"] = round((now_us - self._started_us) / 1_000_000, 1)
         snapshot["unsealed"] = self._configuration.unsealed_hosts

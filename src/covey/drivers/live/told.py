@@ -67,6 +67,10 @@ class LiveStatus(DaemonStatus, TurnsStatus):
     datagrams_received_per_s: float
     bytes_received: int
     bytes_received_per_s: float
+    config: str
+    """Its configuration file."""
+    daemons_here: list[str]
+    """Those of the file on its host, running or not; itself included."""
     sending_problem: str | None
     process: str
     cluster: str
