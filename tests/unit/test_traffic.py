@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from covey.client.events import Batch, batch_of
+from covey.config import Cluster, DaemonConfig
+from covey.config_file import parse, render
 from covey.ids import Ballot
 from covey.lab.cluster import LiveError
-from covey.lab.traffic.measure import TrafficPlan, _judge
+from covey.lab.traffic.measure import PATIENT, TrafficPlan, _judge
 from covey.lab.traffic.pattern import Pattern
+from covey.lab.traffic.program import policy
 from covey.lab.traffic.seen import Seen
 from covey.lab.traffic.task import LAST, TrafficResult, TrafficTask
 from covey.protocol.values import Service
@@ -51,6 +55,16 @@ def seen(batches: Batches, task: TrafficTask = TASK) -> Seen:
 def test_what_was_sent_is_no_problem() -> None:
     one = seen(good())
     assert (one.problem, one.is_over, one.result().messages) == ("", True, 41)
+
+
+@pytest.mark.parametrize(("rate", "asked"), [(0, "block"), (100, "disconnect")])
+def test_receivers_make_senders_wait_who_send_as_fast_as_they_can(rate: float, asked: str) -> None:
+    assert policy(msgspec.structs.replace(TASK, rate=rate)) == asked
+
+
+def test_receivers_may_make_senders_wait_for_as_long_as_they_must() -> None:
+    settings = parse(render(Cluster("x", (DaemonConfig("a", 0, port=1),)), "loopback") + PATIENT, Path("x")).settings
+    assert (settings.block_percent, settings.block_max_ms) == (100, 600_000)
 
 
 def changed(at: int, change: Callable[[list[bytes]], list[bytes]]) -> Batches:

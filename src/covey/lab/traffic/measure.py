@@ -26,6 +26,13 @@ from .task import TrafficResult, TrafficTask
 PROGRAM = f"{__package__}.program"
 ORDERED = ("causal", "agreed", "safe")
 
+PATIENT = """
+[settings]
+block_percent = 100
+block_max_ms = 600_000
+"""
+"""As fast as can be is as fast as the slowest receiver reads: it may make the senders wait for as long as it must."""
+
 
 class TrafficPlan(msgspec.Struct, frozen=True, kw_only=True):
     daemons: int = 3
@@ -52,6 +59,8 @@ def measure(plan: TrafficPlan) -> Measurement:
         tempfile.TemporaryDirectory(prefix="covey-bench-") as directory,
         LocalCluster(Path(directory), plan.daemons, run="bench", traced=False) as cluster,
     ):
+        if not plan.rate:
+            cluster.file.write_text(cluster.file.read_text() + PATIENT)
         names = [daemon_name(rank) for rank in range(plan.daemons)]
         cluster.start(*names)
         cluster.wait_for_view(*names)

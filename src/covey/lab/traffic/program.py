@@ -17,7 +17,7 @@ from covey.client import blocking
 from covey.client.events import Batch, Disconnected, Message, View
 from covey.errors import CoveyError, SessionOverError
 from covey.lab.helper_streams import say, told
-from covey.protocol.values import Service
+from covey.protocol.values import Policy, Service
 
 from .pattern import Pattern
 from .seen import Seen
@@ -32,12 +32,17 @@ QUIET_S = 0.2
 def main() -> int:
     task = msgspec.json.decode(sys.argv[1], type=TrafficTask)
     try:
-        with blocking.connect(task.name, task.address) as session:
+        with blocking.connect(task.name, task.address, policy=policy(task)) as session:
             say(send(session, task) if task.role == "send" else receive(session, task))
             told()
     except CoveyError as error:
         say(TrafficResult(name=task.name, messages=0, seconds=0.0, cpu_seconds=0.0, problem=str(error)))
     return 0
+
+
+def policy(task: TrafficTask) -> Policy:
+    """Without a rate, nobody but the receivers says how fast is too fast: they make the senders wait."""
+    return "disconnect" if task.rate else "block"
 
 
 def send(session: blocking.Session, task: TrafficTask) -> TrafficResult:
