@@ -27,6 +27,7 @@ from covey.client.events import (
     View,
     name_of,
 )
+from covey.config import daemon_name
 from covey.protocol.values import Service
 
 SECOND_NS = 1_000_000_000
@@ -242,6 +243,17 @@ def test_long_lists_of_members_leave_room_for_the_reason() -> None:
     text = drawn(picture(Look(0, {"a": many}), None), 60)
     assert "daemon0 daemon1…  daemon0 daemon1…  loss: a membe…" in text
     assert all(len(line) <= 60 for line in text.splitlines())
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 140])
+def test_many_daemons_in_a_view_do_not_squeeze_the_other_columns(columns: int) -> None:
+    names = [daemon_name(rank) for rank in range(30)]
+    shown = picture(Look(0, {name: answer(name, 1, members=names) for name in names}), None)
+    heading, first = drawn(shown, columns).splitlines()[2:4]
+    assert "…" not in heading
+    assert heading.split()[-2:] == ["programs", "backlog"]
+    assert first.split()[:2] == ["a", "op"]
+    assert first.split()[-3:] == ["1", "2.0", "MB"]
 
 
 def drawn(shown: Picture, columns: int) -> str:

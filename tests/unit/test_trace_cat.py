@@ -161,6 +161,13 @@ def test_cat_prints_the_level_and_run_asked_for(tmp_path: Path, level: str) -> N
     assert result.stdout == to_json_line(make_row(0, level=level, run="2")) + "\n"
 
 
+def test_cat_refuses_a_run_that_is_not_there_and_names_those_that_are(tmp_path: Path) -> None:
+    write_segments(tmp_path, [make_row(0, run=run) for run in ("1", "2")])
+    result = run_cat(str(tmp_path), "--run", "nope")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{tmp_path} has no run 'nope': it has 1 2." in result.stderr
+
+
 def test_cat_fails_with_a_remedy(tmp_path: Path) -> None:
     for directory, remedy in ((tmp_path, "name the directory"), (tmp_path / "absent", "name a directory")):
         result = run_cat(str(directory))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +24,8 @@ WIDE: Final = 100
 MEMBERS_WIDTH: Final = 16
 REASON_WIDTH: Final = 30
 """With less room for reasons, long lists of members are cut first."""
+MEMBERS: Final = 2
+"""The place of the column with all members of a view, in the table of daemons."""
 GAP: Final = 2
 """Between two columns."""
 DOWN: Final = "down"
@@ -43,9 +46,12 @@ def screen(picture: Picture, columns: int, rows: int, remark: str = "") -> Rende
     views = min(len(picture.views), max(1, left // 4))
     groups = min(len(picture.groups), max(1, left // 4))
     receivers = max(1, left - views - groups)
+    table = daemon_table(lines[:daemons], wide)
+    shown = section(table, len(picture.daemons) - daemons)
+    leave_room(table, MEMBERS, columns)
     return Group(
         title(picture, columns, remark),
-        *section(daemon_table(lines[:daemons], wide), len(picture.daemons) - daemons),
+        *shown,
         *section(view_table(picture.views[:views], columns, picture.time_ns), len(picture.views) - views),
         *section(group_table(picture, groups, wide), 0),
         *section(receiver_table(picture.receivers[:receivers], wide), picture.receiver_count - receivers),
@@ -60,6 +66,13 @@ def section(table: Table, hidden: int) -> list[RenderableType]:
         if first.width is not None:
             first.width = max(first.width, len(first.header))
     return [Text(""), table]
+
+
+def leave_room(table: Table, long: int, columns: int) -> None:
+    """One column takes what the others leave: rich would make all of them narrow for it."""
+    widths = [max(cell_len(str(one)) for one in (column.header, *column.cells)) for column in table.columns]
+    others = sum(widths) - widths[long] + GAP * (len(widths) - 1)
+    table.columns[long].max_width = max(cell_len(str(table.columns[long].header)), columns - others)
 
 
 def title(picture: Picture, columns: int, remark: str) -> Text:

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .trace_check import check
 
+if TYPE_CHECKING:
+    from covey.trace.record import Row
+
 FAILED = 2
+RUNS_SHOWN = 10
 
 app = typer.Typer(name="trace", help="Look at recorded event traces.", no_args_is_help=True)
 
@@ -66,12 +71,31 @@ def cat(
 
 def _print_rows(directory: Path, level: Level | None, run: str | None) -> None:
     from covey.trace.cat import read_trace, select, to_json_line
+    from covey.trace.errors import TraceError
 
     # Bytes, because NDJSON is UTF-8 whatever the terminal speaks.
     output = typer.get_binary_stream("stdout")
-    for row in select(read_trace(directory), level, run):
+    runs: dict[str, None] = {}
+    for row in select(_noting(read_trace(directory), runs), level, run):
         output.write(to_json_line(row).encode() + b"\n")
     output.flush()
+    if run is not None and run not in runs:
+        raise TraceError(f"{directory} has no run {run!r}: {_listed(list(runs))}")
+
+
+def _noting(rows: Iterator[Row], runs: dict[str, None]) -> Iterator[Row]:
+    for row in rows:
+        runs[row.run] = None
+        yield row
+
+
+def _listed(runs: list[str]) -> str:
+    """
+    >>> _listed(["7", "8"]), _listed([str(seed) for seed in range(100)])
+    ('it has 7 8.', 'it has 0 1 2 3 4 5 6 7 8 9 and 90 more.')
+    """
+    more = f" and {len(runs) - RUNS_SHOWN} more" if len(runs) > RUNS_SHOWN else ""
+    return f"it has {' '.join(runs[:RUNS_SHOWN])}{more}." if runs else "it has no rows."
 
 
 def _discard_output() -> None:
