@@ -12,9 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from covey.client.address import path_problem
 from covey.drivers.live.driver import LiveDaemon, new_life
-from covey.drivers.live.sockets import free_ports
+from covey.drivers.live.sockets import free_ports, path_problem
 from covey.protocol.effects import Effect, Installed
 from covey.protocol.inputs import Stop
 

@@ -24,8 +24,6 @@ from covey.errors import ArgumentError, ConnectError
 ENVIRONMENT: Final = "COVEY_ADDRESS"
 FILE_NAME: Final = "covey.toml"
 SUFFIX: Final = ".client"
-PATH_BYTES_MAX: Final = 107
-"""What the system takes as the path of a socket; a character may have four bytes."""
 FORMS: Final = "write 'unix:/path', 'tcp://host:port', or the name of a daemon"
 START: Final = "start daemons with `covey up`"
 
@@ -65,21 +63,6 @@ def socket_path(cluster_digest: int, daemon: str) -> Path:
     '00000000000000ff-a.client'
     """
     return socket_directory() / f"{cluster_digest:016x}-{daemon}{SUFFIX}"
-
-
-def path_problem(path: Path) -> str:
-    """Why no socket can have this path; empty if one can.
-
-    >>> path_problem(Path("/tmp/covey-0/00000000000000ff-a.client"))
-    ''
-    """
-    size = len(os.fsencode(path))
-    if size <= PATH_BYTES_MAX:
-        return ""
-    return (
-        f"the path of its socket would have {size} bytes, at most {PATH_BYTES_MAX} are possible ({path}): give the "
-        "daemon a shorter name, or set TMPDIR to a directory with a shorter one, for daemons and programs alike"
-    )
 
 
 def endpoints(address: str | None) -> list[Endpoint]:

@@ -22,7 +22,7 @@ from typing import Any, cast
 
 import msgspec
 
-from covey.client.address import SUFFIX, path_problem
+from covey.client.address import SUFFIX
 from covey.config_file import load
 from covey.errors import ConfigError, CoveyError
 from covey.memory import keep_freed_memory
@@ -39,6 +39,7 @@ from .launch import DaemonOptions, Options, from_arguments
 from .log import to_text
 from .measures import Measures
 from .sending import SendingWatch
+from .sockets import path_problem
 from .status import Answer, InPortions, Question, StatusSocket, own_directory, socket_path
 from .told import LiveStatus, ring_of
 

@@ -10,8 +10,10 @@ Invariants:
 
 from __future__ import annotations
 
+import os
 import socket
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Final
 
 from covey.config import Address, Cluster, DaemonConfig, ipv4, is_loopback, multicast_address
@@ -22,10 +24,28 @@ from .trains import UDP_GRO
 SOCKET_BUFFER_BYTES: Final = 2 * 1024 * 1024
 """Asked for, not needed: it lets a paused daemon find on waking what was said meanwhile. The system may give less."""
 
+PATH_BYTES_MAX: Final = 107
+"""What the system takes as the path of a socket; a character may have four bytes."""
+
 # Linux names that the socket module lacks.
 IP_RECVERR: Final = 11
 """Have errors of sent datagrams queued, each with the address it was sent to."""
 _IP_MULTICAST_ALL: Final = 49
+
+
+def path_problem(path: Path) -> str:
+    """Why no socket can have this path; empty if one can.
+
+    >>> path_problem(Path("/tmp/covey-0/00000000000000ff-a.client"))
+    ''
+    """
+    size = len(os.fsencode(path))
+    if size <= PATH_BYTES_MAX:
+        return ""
+    return (
+        f"the path of its socket would have {size} bytes, at most {PATH_BYTES_MAX} are possible ({path}): give the "
+        "daemon a shorter name, or set TMPDIR to a directory with a shorter one, for daemons and programs alike"
+    )
 
 
 def check_cluster(cluster: Cluster, allow_unsealed: bool = False) -> None:
