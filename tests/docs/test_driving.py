@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from covey.protocol.building import build_daemon
+from covey.protocol.daemon import Daemon
 from covey.protocol.effects import Effect
-from covey.protocol.inputs import Input
+from covey.protocol.inputs import Input, Submit
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "driving.md").read_text()
@@ -40,6 +44,19 @@ def test_obligations_that_the_program_and_the_live_driver_name_exist() -> None:
     known = set(OBLIGATION.findall(PAGE))
     driver = (ROOT / "src" / "covey" / "drivers" / "live" / "driver.py").read_text()
     assert {*re.findall(r"\bD(\d+)\b", PAGE), *re.findall(r"\bD(\d+)\b", driver)} <= known
+
+
+@pytest.mark.parametrize(
+    "door", [build_daemon, Daemon.start, Daemon.step, Daemon.pull, Daemon.snapshot, Daemon.groups_snapshot]
+)
+def test_the_page_has_the_doors_with_their_parameters(door: Callable[..., object]) -> None:
+    parameters = [name for name in inspect.signature(door).parameters if name != "self"]
+    assert f"| `{door.__name__}({', '.join(parameters)})` |" in PAGE
+
+
+def test_the_page_has_the_rules_of_every_field_of_a_submission() -> None:
+    fields = re.findall(r"^\| `(\w+)` \|", PAGE.partition("## What a driver may send")[2], re.MULTILINE)
+    assert {*fields, "service"} == set(Submit.__struct_fields__)
 
 
 @pytest.mark.parametrize("kind", [*get_args(Input), *get_args(Effect)])

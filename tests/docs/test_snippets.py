@@ -125,6 +125,12 @@ def run(code: str, address: str, until: str | None) -> None:
             program.kill()
 
 
+def test_no_document_says_how_many_events_a_seed_has() -> None:
+    """Any change of the protocol or of the simulator may change that."""
+    said = [f"{path.name}: {found}" for path in DOCUMENTS for found in re.findall(r'"events": \d+', path.read_text())]
+    assert said == []
+
+
 def test_all_blocks_are_found() -> None:
     """Every fence that a reader sees is one of ours, so that none escapes."""
     fences = sum(len(re.findall(r"^ *```", path.read_text(), re.MULTILINE)) for path in DOCUMENTS)

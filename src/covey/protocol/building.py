@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from covey.config import Cluster, Settings
 from covey.ids import Instant, Life
+from covey.protocol.dialects.dialect import Dialect
+from covey.protocol.dialects.known import DIALECTS
 from covey.protocol.evs.engine import EvsEngine
 
 from .boundary import OrderingEngine
 from .daemon import Daemon
+from .driven import check_life
 from .portions import PORTIONS, Portions
 
 
@@ -19,7 +24,9 @@ def build_daemon(
     seed: int,
     budget_bytes: int = 0,
     portions: Portions = PORTIONS,
+    dialects: Mapping[str, Dialect] = DIALECTS,
 ) -> Daemon[OrderingEngine]:
+    check_life(cluster, me)
     return Daemon(
         cluster,
         me,
@@ -28,4 +35,5 @@ def build_daemon(
         lambda kit, queue, declared: EvsEngine(kit, queue, declared, start, seed),
         budget_bytes,
         portions,
+        dialects,
     )

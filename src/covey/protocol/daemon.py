@@ -27,6 +27,7 @@ from .clients import Clients
 from .counters import Count
 from .datagrams import Datagrams
 from .deadlines import Deadline, DeadlineTable
+from .driven import check_submit
 from .effects import Effect, Refused, Stopped
 from .inputs import ClientBytes, ClientConnected, ClientGone, Datagram, Input, PeerRefused, Submit
 from .kit import Kit
@@ -191,6 +192,7 @@ class Daemon(Generic[E]):
         return []  # CLIENT_WORK has brought us here: `work` is done in every step.
 
     def _on_submit(self, submit: Submit) -> list[Effect]:
+        check_submit(submit)
         refused = self._admission.take(submit)
         return [Refused(submit.session, submit.session_seq, refused)] if refused else []
 

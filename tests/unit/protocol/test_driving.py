@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+import pytest
+
 from covey.config import Settings, one_site
+from covey.errors import LocalProtocolError
+from covey.ids import Life
+from covey.protocol.building import build_daemon
+from covey.protocol.clients import FIRST_SESSION
+from covey.protocol.dialects.known import DIALECTS
 from covey.protocol.effects import ClientReady, Entered
-from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone
+from covey.protocol.inputs import ClientBytes, ClientConnected, ClientGone, Submit
 from covey.protocol.portions import Portions
 from covey.protocol.values import Service
 from covey.protocol.wire.session import encode_word
@@ -23,6 +33,38 @@ def members(house_portions: Portions, count: int) -> list[Peer]:
     for peer in peers:
         peer.read()
     return peers
+
+
+# --- what a driver hands over
+
+
+@pytest.mark.parametrize("me", [Life(-1, 1), Life(2, 1), Life(0, -1), Life(0, 1 << 62)])
+def test_a_life_that_cannot_be_is_refused(me: Life) -> None:
+    with pytest.raises(LocalProtocolError, match="write "):
+        build_daemon(one_site(2), me, Settings(), instant(START_US), seed=1)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("session", -1), ("session", FIRST_SESSION), ("session_seq", -1), ("session_seq", 1 << 62), ("flags", -1),
+        ("flags", 256), ("priority", -1), ("priority", 3), ("groups", ("caf\udce9",)),
+    ],
+)  # fmt: skip
+def test_a_submission_out_of_range_is_the_drivers_mistake(field: str, value: Any) -> None:
+    daemon = make_daemon(one_site(1), 0)
+    fitting = Submit(FIRST_SESSION - 1, 1, Service.AGREED, b"x", groups=("é",), flags=255, priority=2)
+    with pytest.raises(LocalProtocolError, match=f"{field} .* of a submission: write "):
+        daemon.step(instant(START_US), [msgspec.structs.replace(fitting, **{field: value})])
+    assert make_daemon(one_site(1), 0).step(instant(START_US), [fitting]) == []
+
+
+def test_a_dialect_that_a_daemon_was_not_given_is_the_drivers_mistake() -> None:
+    given = {"ours": DIALECTS["native"]}
+    daemon = build_daemon(one_site(1), Life(0, 1), Settings(), instant(START_US), seed=1, dialects=given)
+    daemon.step(instant(START_US), [ClientConnected(1, dialect="ours")])
+    with pytest.raises(LocalProtocolError, match="was given no dialect 'native', but ours"):
+        daemon.step(instant(START_US), [ClientConnected(2)])
 
 
 # --- time
