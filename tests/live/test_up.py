@@ -16,7 +16,7 @@ from covey.config import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.drivers.live.sockets import free_ports
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
 WITHIN_S = 60
 COVEY = (sys.executable, "-m", "covey")
@@ -46,12 +46,13 @@ def test_up_runs_until_it_is_told_to_stop_and_leaves_nobody_behind(tmp_path: Pat
     assert sum(one["kind"] == "stopped" for one in objects(rest)) == 2
 
 
-def test_who_dies_is_named_by_up_and_by_a_status_from_elsewhere(tmp_path: Path) -> None:
+def test_who_dies_is_named_by_up_and_by_a_status_from_elsewhere(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path), "COVEY_ADDRESS": ""}
     up = subprocess.Popen(
         [*COVEY, "up", "--json", "--daemons", "2", "--dir", "cluster"], cwd=tmp_path, env=environment,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+    request.addfinalizer(up.kill)  # Its daemons do not outlive it.
     assert up.stdout is not None
     assert up.stderr is not None
     seen: set[str] = set()
