@@ -69,39 +69,42 @@ class Daemon(Generic[E]):
         """Take everything that arrived, data before tokens; act on deadlines that have run out; send what waits."""
         if self._stopped:
             return []
-        now_us, engine, effects = now.mono_us, self.engine, list[Effect]()
+        effects: list[Effect] = []
+        now_us, engine = now.mono_us, self.engine
         self._now_us = now_us
         self.clients.begin(now_us, engine.is_working)
         for one in inputs:
-            new = self.datagrams.take(one, now_us) if isinstance(one, Datagram) else self._take(one, now_us)
-            self._emit(effects, new)
+            if new := self.datagrams.take(one, now_us) if isinstance(one, Datagram) else self._take(one, now_us):
+                self._emit(effects, new)
         engine.hold_back(self.clients.behind)
-        self._emit(effects, engine.progress(now_us))
+        if new := engine.progress(now_us):
+            self._emit(effects, new)
         for late in self.datagrams.take_late():
             self._emit(effects, self.datagrams.on_late(late, now_us))
         for deadline in self.kit.deadlines.due(now_us):
             if self.kit.deadlines.take(deadline, now_us):
                 self._emit(effects, self._on_deadline(deadline, now_us))
         worked, sent = self.clients.work(), self._send(now_us)
-        unsent = len(self._queue)
-        self._emit(effects, sent)
         if worked or sent:
+            unsent = len(self._queue)
+            self._emit(effects, sent)
             self.clients.go_on_soon(now_us, has_submitted=len(self._queue) > unsent)
         effects += self.clients.take_effects()
         return effects + self._maybe_say_goodbye() if self._admission.stopping else effects
 
     def _emit(self, effects: list[Effect], new: list[Effect]) -> None:
         """Clients see what the engine did, at once and in order."""
-        if new:
-            effects += new
-            self.clients.observe(new, self._now_us)
+        effects += new
+        self.clients.observe(new, self._now_us)
 
     def _send(self, now_us: int) -> list[Effect]:
         """What clients and the driver have submitted in this step goes out together."""
         effects: list[Effect] = []
         for submit in self._admission.take_unreliable():
             effects += self.engine.send_unreliable(submit)
-        return effects + self.engine.submitted(now_us)
+        if len(self._queue):
+            effects += self.engine.submitted(now_us)
+        return effects
 
     def pull(self, connection: int, room: int) -> list[Payload]:
         """The second door: what to write to a client whose stream has room."""

@@ -55,7 +55,9 @@ class Datagrams:
 
     def take_late(self) -> list[Late]:
         """Those that waited for the others."""
-        late, self._late = self._late, []
+        late = self._late
+        if late:
+            self._late = []
         return late
 
     def on_late(self, late: Late, now_us: int) -> list[Effect]:
@@ -64,10 +66,10 @@ class Datagrams:
 
     def _note_outcome(self, one: Datagram, outcomes: list[Effect | Dropped], now_us: int) -> list[Effect]:
         """All that was dropped of it is counted, and taken out of what is to be done; the first is its outcome."""
-        dropped = [what for what in outcomes if isinstance(what, Dropped)]
+        dropped = [what for what in outcomes if type(what) is Dropped]
         effects: list[Effect] = outcomes  # type: ignore[assignment]  # Mostly there is nothing else among them.
         if dropped:
-            effects = [what for what in outcomes if not isinstance(what, Dropped)]
+            effects = [what for what in outcomes if type(what) is not Dropped]  # type: ignore[misc]
         for what in dropped:
             self._kit.count.add(what.counter)
         outcome = dropped[0].counter if dropped else ACCEPTED

@@ -88,13 +88,10 @@ class Codec:
         self._prefix = MAGIC + bytes([VERSION]) + digest.to_bytes(8, "little") + bytes([len(name)]) + name
         self._rank, self._boot = me
         # Packets come by the dozen from one sender in one view: their heads are alike, down to the view.
+        self.overhead = len(self._prefix) + _SENDER.size
+        """Bytes of a datagram before the body."""
         self._head_bytes = self.overhead + _BALLOT.size
         self._heads: dict[bytes, tuple[Life, Ballot]] = {}
-
-    @property
-    def overhead(self) -> int:
-        """Bytes of a datagram before the body."""
-        return len(self._prefix) + _SENDER.size
 
     def encode(self, frame: Frame) -> bytes:
         if isinstance(frame, Data):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import Final
 
 from covey.ids import Ballot, Instant, Life
 from covey.protocol.boundary import EngineReport, Header
@@ -54,6 +55,9 @@ from .states import Reason, State
 
 AttemptFrame = StateTrans | Want | WantGroups | GroupPart | Resend | Done
 ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Token
+_OF_A_VIEW: Final = (Token, Data, Parked, Hurry, Unreliable, Announce)
+_OF_A_SITE: Final = (Token, Parked, Hurry)
+"""The most frequent first."""
 
 
 class EvsEngine:
@@ -146,7 +150,7 @@ class EvsEngine:
     # --- frames, routed by what they carry
 
     def on_frame(self, sender: Life, frame: Frame, data: bytes, now_us: int) -> list[Effect | Dropped]:
-        if isinstance(frame, ViewFrame):
+        if isinstance(frame, _OF_A_VIEW):
             return self._on_view_frame(sender, frame, data, now_us)
         if isinstance(frame, AttemptFrame):
             return self._carry_out_keeping_drops(self._on_attempt_frame(sender, frame, now_us), now_us)
@@ -207,7 +211,7 @@ class EvsEngine:
         return [Dropped(Counter.ATTEMPT_OLDER if older else Counter.ATTEMPT_NOT_OURS)]
 
     def _on_view_frame(self, sender: Life, frame: ViewFrame, data: bytes, now_us: int) -> list[Effect | Dropped]:
-        installed = self._on_news_of(frame.view, sender, now_us)
+        installed = self._on_news_of(frame.view, sender, now_us) if self.exchange is not None else []
         if frame.view != self.machine.view or sender not in self.machine.members:
             return [*installed, Dropped(Counter.FRAME_OF_ANOTHER_VIEW)]
         taken = self._on_frame_of_our_view(sender, frame, data, now_us)
@@ -224,7 +228,7 @@ class EvsEngine:
             return taken
         if not self.machine.active:
             return [Dropped(Counter.FRAME_VIEW_LOST)]
-        if isinstance(frame, Token | Parked | Hurry):
+        if isinstance(frame, _OF_A_SITE):
             return operation.on_site_frame(frame, now_us)
         if isinstance(frame, Unreliable):
             return operation.on_unreliable(sender, frame)

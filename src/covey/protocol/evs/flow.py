@@ -72,9 +72,9 @@ class Flow:
 
     def deliver(self) -> list[Effect]:
         """Deliver what may be delivered now, and let go of what nobody needs."""
-        effects = self.deliveries(self.order.deliver())
+        deliveries = self.order.deliver()
         self.order.discard()
-        return effects
+        return self.deliveries(deliveries) if deliveries else []
 
     def deliveries(self, deliveries: Iterable[Delivery]) -> list[Effect]:
         return [Deliver(self.view, bundle, payloads) for bundle, payloads in deliveries]

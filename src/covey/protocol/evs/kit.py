@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from covey.config import digest
 from covey.ids import Instant, Life
@@ -19,10 +19,11 @@ class EvsKit(Kit):
     codec: Codec
     clock: StampClock
 
-    @property
-    def site(self) -> int:
-        """The source of what this daemon sends: numbers and stamps count in a site."""
-        return self.cluster.daemons[self.me.rank].site
+    site: int = field(init=False)
+    """The source of what this daemon sends: numbers and stamps count in a site."""
+
+    def __post_init__(self) -> None:
+        self.site = self.site_of(self.me)
 
     def site_of(self, life: Life) -> int:
         return self.cluster.daemons[life.rank].site

@@ -58,6 +58,8 @@ class Operation:
         self._announcer = Announcer(self.flow)
         self.links = Links(kit, view, map(IdealLink, self._announcer.others))
         self.stamper = self._make_stamper(high, patience)
+        self.progress = self.stamper.progress
+        """Deliver what may be delivered now, let go of what nobody needs, and send on where a window has opened."""
         self._far_ahead: set[int] = set()
         smallest = part_bytes(kit.settings.bundle_bytes, GROUPS_BYTES_MAX)
         self._fragments_max = 1 + (kit.settings.message_bytes_max + FRAME_SLACK) // smallest
@@ -93,10 +95,6 @@ class Operation:
     def submitted(self, now_us: int) -> list[Effect]:
         """Something may wait in the queue."""
         return self.stamper.submitted(now_us) if len(self.queue) else []
-
-    def progress(self, now_us: int) -> list[Effect]:
-        """Deliver what may be delivered now, let go of what nobody needs, and send on where a window has opened."""
-        return self.stamper.progress(now_us)
 
     def deliver(self) -> list[Effect]:
         """The same where nothing may be sent."""

@@ -26,7 +26,7 @@ class Links:
         self.by_peer = {link.peer: link for link in links}
 
     def has_room(self) -> bool:
-        return all(link.room(QueueClass.DATA) > 0 for link in self.by_peer.values())
+        return not self.by_peer or all(link.room(QueueClass.DATA) > 0 for link in self.by_peer.values())
 
     def carry(self, packets: Sequence[Sequence[Chunk]], now_us: int) -> list[Effect]:
         """Send these over every link."""

@@ -57,6 +57,8 @@ class Machine:
         self.members: tuple[Life, ...] = (kit.me,)
         self.promised = self.view
         self.counter = counter
+        self.active = False
+        """The view works: kept, since it is asked for in every step."""
         self.attempt: Attempt | None = None
         self.ending = Ending(Reason.STARTED, "")
         self.merging = Merging(kit, self.hearing, self.damping)
@@ -69,11 +71,6 @@ class Machine:
         self._installed_us = -(1 << 60)
         self._attempt_us = 0
         self._heartbeat = Heartbeat(kit)
-
-    @property
-    def active(self) -> bool:
-        """The view works."""
-        return self.state in WORKING_STATES
 
     # --- beginning, loss, success
 
@@ -115,6 +112,7 @@ class Machine:
         target = TRANSITIONS.get((self.state, reason))
         assert target is not None, f"no way from {self.state} for {reason}"
         self.state, self.reason = target, reason
+        self.active = target in WORKING_STATES
         self.kit.deadlines.clear(*OVER[target])
         arrive = {
             State.OP: self._arrive_op,
@@ -383,6 +381,7 @@ class Machine:
 
     def check(self, full: bool) -> None:
         assert self.promised >= self.view, "P1"
+        assert self.active == (self.state in WORKING_STATES)
         assert (self.attempt is not None) == (self.state in (State.STATETRANS, State.EVS)), "P2"
         assert self.kit.me in self.members, "P3"
         assert self.attempt is None or self.kit.me in self.attempt.members, "P3"

@@ -88,7 +88,7 @@ class ViewOrder:
 
     def deliver(self) -> list[Delivery]:
         """Everything whose turn has come in the agreed order."""
-        if self.frozen:
+        if self.frozen or not self._heap:
             return []
         line, safe_line = self.line(), self.safe_line()
         heap, last = self._heap, None

@@ -81,7 +81,7 @@ class TokenStamper:
 
     def _on_token(self, token: Token, now_us: int) -> list[Effect | Dropped]:
         order = self._flow.order
-        if {site for site, _ in token.received_floors} != set(order.logs):
+        if {site for site, _ in token.received_floors} != order.logs.keys():
             return [Dropped(Counter.FRAME_MISDIRECTED)]
         most = order.logs[self._kit.site].gap_free + self._ahead_max
         if token.site_seq > most or self._kit.clock.is_of_another_age(token.stamp, now_us):
