@@ -111,10 +111,10 @@ class Telling:
 
     def _light_change(self, first: Deliver) -> Iterator[Told | Passed]:
         kind, run = first.bundle.kind, [first]
-        if kind in (Kind.JOIN, Kind.LEAVE):
-            yield from self._catch_up()
         if kind in (Kind.JOIN, Kind.LEAVE, Kind.DISCONNECT):
             run = self._run(first)
+            if any(effect.bundle.kind is not Kind.DISCONNECT for effect in run):
+                yield from self._catch_up()  # Who joins is shown who is there, and nobody else.
             yield from self._all(self._groups.changed(run))
         for effect in run:
             yield Passed(effect)

@@ -32,6 +32,8 @@ class Watched:
         self.progress = Progress(self.world, self.fairness, "run")
         for rank in range(2):
             self.world.start(rank, Clocks(0, 0, 100 * SECOND))
+        self.progress.making_wait = lambda node: self.waited_for  # type: ignore[method-assign]
+        self.waited_for = {101}
         self.world.play(self.progress.script())
         self.wait(SECOND)
 
@@ -134,6 +136,9 @@ def test_who_had_caught_up_or_was_gone_need_not_ask(watched: Watched, first: Kin
     watched.stamp(Kind.BLOCK)
     if first is Kind.UNBLOCK:
         watched.stamp(first, seq=2)
+    else:
+        watched.waited_for = set()
     watched.install()
+    watched.wait(SOON_US)
     watched.stamp(Kind.DISCONNECT, seq=3)
     assert watched.found() == []

@@ -214,6 +214,19 @@ def test_changes_wait_until_somebody_has_left_groups_of_which_nobody_is_told(kin
         assert views(words([portion for portion in told if portion is not None], 1)) == [("join", "a1", "a1")]
 
 
+def test_who_joins_in_a_run_that_a_departure_began_is_not_shown_who_is_gone() -> None:
+    """Seed 565 with eight programs: the run began with one who was in this group alone, and nothing was caught up."""
+    house = House()
+    for session, groups in ((2, ("room", "hall")), (3, ("room",))):
+        for group in groups:
+            house.join(B, session, group)
+    one = telling(house)
+    one.put(house.effect(Kind.DISCONNECT, B, 2))
+    one.put(house.effect(Kind.DISCONNECT, B, 3))
+    one.put(house.effect(Kind.JOIN, A, 1, "room"))
+    assert views(words(tell_all(one), 1)) == [("join", "a1", "a1")]
+
+
 def test_a_daemon_change_passes_its_changes_and_then_its_view() -> None:
     house = House()
     house.join(A, 1)

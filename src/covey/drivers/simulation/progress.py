@@ -35,7 +35,7 @@ ASKED_AGAIN = "asked again in a new view"
 """The reaction of a receiver that makes senders wait while views change."""
 
 PATIENCE_US = 2_000_000
-BUSY = 50
+BUSY = 10
 """Who has stamped so many meanwhile was not idle: whether each session had its turn is a matter of fairness."""
 SOON_US = 100_000
 """A receiver asks again as soon as there is a view."""
@@ -134,7 +134,13 @@ class Progress:
         elif isinstance(effect, Installed):
             watched = self._of(node.life)
             watched.undelivered.clear()
-            watched.to_ask, watched.installed_at = set(watched.blocking), self._world.now
+            watched.to_ask = watched.blocking & self.making_wait(node) if watched.blocking else set()
+            watched.installed_at = self._world.now
+
+    def making_wait(self, node: Node) -> set[int]:
+        """The sessions of a daemon that still make senders wait: none that has ended."""
+        sessions = node.core.snapshot(node.clocks.at(self._world.now).mono_us)["clients"]["sessions"]
+        return {int(one["process"].rpartition(".")[2]) for one in sessions if one["blocking"]}
 
     def _on_stamped(self, node: Node, watched: _Watched, effect: Stamped) -> None:
         bundle = effect.bundle
