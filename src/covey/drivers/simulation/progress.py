@@ -5,7 +5,7 @@ Out:       a Verdict like those of the checkers, under the name `progress`.
 Not here:  who is passed by others (fairness.py); what is owed at the end of a run (checkers/).
 
 A view is *sound* while all its members are awake in it and hear one another. What waits in a sound view for
-`PATIENCE_US`, while its daemon stamps hardly anything:
+`PATIENCE_US`, while its daemon has room and stamps hardly anything:
 - the first message of a session that is not stamped, if no receiver makes senders wait,
 - the first message of a daemon's own that is not delivered there
 does not get on. Nor does a receiver that made senders wait in the view before and ends, `SOON_US` into the next,
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 from covey.guarantees.checkers.verdict import Findings, Verdict
 from covey.ids import Ballot, Life
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Deliver, Effect, Installed, Stamped
 from covey.protocol.values import Bundle, Kind, Service
 
@@ -36,7 +37,7 @@ ASKED_AGAIN = "asked again in a new view"
 
 PATIENCE_US = 2_000_000
 BUSY = 10
-"""Who has stamped so many meanwhile was not idle: whether each session had its turn is a matter of fairness."""
+"""Who has stamped so many meanwhile, or found its window closed, was not idle: turns are a matter of fairness."""
 SOON_US = 100_000
 """A receiver asks again as soon as there is a view."""
 _LOOK_US = 250_000
@@ -54,7 +55,7 @@ class _Watched:
     """Those of them that have not asked in this view."""
     installed_at: int = 0
     waiting: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """What waits; since when, and how many the daemon had stamped then."""
+    """What waits; since when, and how often the daemon had stamped, or found a window closed, by then."""
     stamped: int = 0
     view: Ballot | None = None
 
@@ -100,12 +101,13 @@ class Progress:
             watched.waiting.clear()
         if not is_sound:
             return
-        begun = (now, watched.stamped)
+        moves = watched.stamped + node.core.kit.count.get(Counter.WINDOW_CLOSED, 0)
+        begun = (now, moves)
         found = {what: watched.waiting.get(what, begun) for what in self._what_waits(node, watched)}
         late = [what for what, (since, _) in found.items() if now - since >= PATIENCE_US]
         for what in late:
-            since, stamped = found.pop(what)
-            if watched.stamped - stamped < BUSY:
+            since, before = found.pop(what)
+            if moves - before < BUSY:
                 waited = (now - since) / 1_000_000
                 self._findings.violation(node.recorder.process, f"{what} waits for {waited:.1f} s")
         watched.waiting = found
