@@ -40,8 +40,7 @@ _STEADY_KINDS = frozenset({"loss", "duplication", "late", "clock"})
 """What a view must bear."""
 
 _BEARABLE = 0.10
-"""The share of lost datagrams that a view must bear. With more of them, one is lost now and then: chance alone
-silences a peer for a timeout."""
+"""The share of lost datagrams that a view must bear. With 15 % all hurried words of a peer are lost now and then."""
 
 
 _BUSY = 16
