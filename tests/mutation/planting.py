@@ -86,11 +86,16 @@ def _places(module: ast.Module) -> Iterator[ast.AST]:
         if isinstance(node, ast.FunctionDef):
             if node.name in ("check", "snapshot", "told", "__repr__", "report", "diagram"):
                 continue
-            stack += [(child, True) for child in node.body]
+            stack += [(child, True) for child in (_without_firsts(node) if node.name == "__init__" else node.body)]
             continue
         if inside:
             yield node
         stack += [(child, inside) for child in ast.iter_child_nodes(node)]
+
+
+def _without_firsts(init: ast.FunctionDef) -> list[ast.AST]:
+    """A field that is never set is missed at once: of what a constructor sets, only the values can be wrong."""
+    return [statement.value if isinstance(statement, ast.Assign) else statement for statement in init.body]
 
 
 class _Source(NamedTuple):

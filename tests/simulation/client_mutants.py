@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 
 from covey.ids import Life
+from covey.protocol import requests
 from covey.protocol.admission import Admission
+from covey.protocol.asked import Sending
 from covey.protocol.desk import Desk
 from covey.protocol.effects import Deliver
 from covey.protocol.groups import layer
@@ -18,6 +20,7 @@ from covey.protocol.groups.roster import Member, Roster
 from covey.protocol.groups.step import Members, NetworkStep
 from covey.protocol.inputs import Submit
 from covey.protocol.notices import NET, Difference, GroupSignalled, LeftGroup, Run, Views, WholeView
+from covey.protocol.session.problems import Destinations
 from covey.protocol.session.session import ClientSession
 from covey.protocol.session.slow import SlowClients
 from covey.protocol.telling import NextView, Passed, Telling, Told
@@ -243,7 +246,17 @@ def _small_ones_pass(right: Any) -> Any:
     return admits
 
 
+def _one_is_too_few(right: Any) -> Any:
+    def problem(session: ClientSession, sending: Sending, known: Destinations) -> str:
+        return "it sent one message" if sending.messages == 1 else right(session, sending, known)
+
+    return problem
+
+
 CLIENT_MUTANTS: dict[str, Mutant] = {
+    "a single message is refused": Mutant(
+        "blame", "a message that travels alone ends its session", requests, "sending_problem", _one_is_too_few
+    ),
     "asks once only": Mutant(
         "progress",
         "a slow receiver does not ask again in a new view",

@@ -73,6 +73,13 @@ def _any_data_will_do(right: Any) -> Any:
     return on_data
 
 
+def _no_window(right: Any) -> Any:
+    def is_possible(self: Ring, token: Token) -> bool:
+        return right(self, token) and token.packet_seq <= self.have_to + 3
+
+    return is_possible
+
+
 def _always(value: object) -> Callable[[Any], Any]:
     return lambda right: lambda *arguments, **named: value
 
@@ -443,6 +450,9 @@ MUTANTS |= {
         "steadiness", "a packet of anybody ends the wait for the successor", Ring, "on_data", _any_data_will_do
     ),
     "nobody asks for the token": Mutant("progress", "a parked token stays where it is", Ring, "hurry", _always([])),
+    "an honest token is refused": Mutant(
+        "blame", "a few lost packets make a token impossible", Ring, "_is_possible", _no_window
+    ),
 }
 """Bugs of what no trace tells, and one that needs a daemon from which data is kept."""
 

@@ -205,6 +205,16 @@ def test_a_stopping_daemon_tells_its_clients() -> None:
     assert "stops" in word.reason
 
 
+def test_who_was_told_already_that_it_is_over_is_not_rejected_when_the_daemon_stops() -> None:
+    house = network(2)
+    peer = Peer(house)
+    peer.hello()
+    peer.write(b"\xff\xff\xff\xff\x01")
+    peer.give(Stop())
+    assert kinds(peer.read()) == ["Ended"]
+    assert Counter.CLIENT_REJECTED not in house.daemons[0].kit.count
+
+
 # --- hostile streams
 
 

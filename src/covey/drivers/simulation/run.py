@@ -16,6 +16,7 @@ from covey.trace.reading import read_whole
 from covey.trace.record import Row
 from covey.trace.segments import SegmentWriter
 
+from .blame import BLAME, judge_blame
 from .clients import Program, Stage
 from .fairness import FAIRNESS, Fairness
 from .faults import MS, SECOND, Faults
@@ -36,7 +37,7 @@ HELD_DOWN_SLACK_US = SECOND
 LAST_LOSS_US = 20 * MS
 """Some of the last words are lost, and no change of view will bring them: they must be asked for."""
 
-WATCHED: Final = (FAIRNESS, PROGRESS, STEADINESS)
+WATCHED: Final = (FAIRNESS, PROGRESS, STEADINESS, BLAME)
 """What is judged while a run is played: no trace tells it."""
 
 STEADY_SHARE = 0.7
@@ -134,7 +135,8 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
     world.close()
     watchers = (fairness, progress, steadiness)
     reactions = faults.reactions.union(seen.seen, *(one.reactions for one in watchers))
-    return Played(world, options, reactions, [one.verdict() for one in watchers])
+    blame = judge_blame(world.count, f"seed-{seed}")
+    return Played(world, options, reactions, [*(one.verdict() for one in watchers), blame])
 
 
 def _go_wrong(world: World, faults: Faults, random: Random) -> None:

@@ -77,7 +77,7 @@ def _working_views(hearing: Hearing) -> list[list[int]]:
     views: dict[Ballot, tuple[Life, ...]] = {}
     for rank in sorted(hearing.peers):
         peer, alive = hearing.peers[rank], hearing.peers[rank].alive
-        if alive.is_working and peer.life in alive.members:
+        if peer.life in alive.members:
             views.setdefault(alive.view, alive.members)
     whole = []
     for view, members in views.items():
