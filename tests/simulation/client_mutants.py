@@ -246,6 +246,13 @@ def _small_ones_pass(right: Any) -> Any:
     return admits
 
 
+def _who_came_back_was_there(right: Any) -> Any:
+    def network_view(self: NetworkStep, group: str, before: Members, now: Members) -> Iterator[Out]:
+        return right(self, group, {key: now.get(key, member) for key, member in before.items()}, now)  # type: ignore[no-any-return]
+
+    return network_view
+
+
 def _one_is_too_few(right: Any) -> Any:
     def problem(session: ClientSession, sending: Sending, known: Destinations) -> str:
         return "it sent one message" if sending.messages == 1 else right(session, sending, known)
@@ -254,6 +261,13 @@ def _one_is_too_few(right: Any) -> Any:
 
 
 CLIENT_MUTANTS: dict[str, Mutant] = {
+    "who came back has stayed": Mutant(
+        "C7",
+        "who left and joined again after the signal is shown what came and went, not the whole view",
+        NetworkStep,
+        "_network_view",
+        _who_came_back_was_there,
+    ),
     "a single message is refused": Mutant(
         "blame", "a message that travels alone ends its session", requests, "sending_problem", _one_is_too_few
     ),

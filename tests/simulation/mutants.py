@@ -446,6 +446,9 @@ MUTANTS |= {
     "no word is overdue": Mutant(
         "steadiness", "what was lost is said again at the usual time only", Hearing, "is_overdue", _always(False)
     ),
+    "a lost answer is not missed": Mutant(
+        "steadiness", "who waits for an answer asks in vain", Hearing, "_misses_our_last", _always(False)
+    ),
     "any data shows the token": Mutant(
         "steadiness", "a packet of anybody ends the wait for the successor", Ring, "on_data", _any_data_will_do
     ),

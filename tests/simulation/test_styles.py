@@ -67,7 +67,7 @@ def test_a_style_without_traits_draws_what_was_always_drawn() -> None:
 
 def test_some_have_many_groups_and_every_trait_is_drawn() -> None:
     assert max(style.many for style in STYLES) >= 1_000
-    assert {trait for style in STYLES for trait in style.traits} == {"names", "many", "storm", "large"}
+    assert {trait for style in STYLES for trait in style.traits} == {"names", "many", "storm", "large", "hop"}
     assert any(not style.traits for style in STYLES)
 
 

@@ -339,3 +339,25 @@ def test_where_words_take_long_they_are_overdue_later(listener: Listener) -> Non
     slow = 3 * INTERVAL
     last = echo_every(listener, slow, 20)
     assert not listener.hearing.is_overdue([B], last - slow // 2 + TIMEOUT // 2 + 1)
+
+
+def test_who_does_not_name_our_last_word_has_lost_it_and_waits_for_us(listener: Listener) -> None:
+    last = echo_every(listener, INTERVAL, 10)
+    number = listener.hearing.next_number(last)
+    listener.hear(last + INTERVAL, echo=number - 1)
+    assert listener.hearing.waits_for_us(B, last + INTERVAL)
+    listener.hear(last + INTERVAL + 1, echo=number)
+    assert not listener.hearing.waits_for_us(B, last + INTERVAL + 1)
+
+
+def test_our_last_word_may_be_on_its_way_for_twice_the_shortest_time(listener: Listener) -> None:
+    last = echo_every(listener, INTERVAL, 10)
+    number = listener.hearing.next_number(last)
+    listener.hear(last + INTERVAL - 1, echo=number - 1)
+    assert not listener.hearing.waits_for_us(B, last + INTERVAL - 1)
+
+
+def test_who_has_never_heard_us_is_not_waited_for(listener: Listener) -> None:
+    listener.hearing.next_number(0)
+    listener.hear(TIMEOUT)
+    assert not listener.hearing._misses_our_last(B, TIMEOUT)

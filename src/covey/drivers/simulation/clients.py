@@ -257,6 +257,14 @@ class Program:
                     self._open().leave(group)
             self._write()
 
+    def hop(self) -> None:
+        """Leave all groups, and join them again in the same breath."""
+        if self.running and self.is_connected:
+            for group in list(self._open().groups):
+                self._open().leave(group)
+                self._open().join(group)
+            self._write()
+
     def bye(self) -> None:
         if self.running and self.is_connected:
             self._bye()

@@ -39,10 +39,6 @@ DEAF = "deaf"
 _STEADY_KINDS = frozenset({"loss", "duplication", "late", "clock"})
 """What a view must bear."""
 
-_BEARABLE = 0.10
-"""The share of lost datagrams that a view must bear. With 15 % all hurried words of a peer are lost now and then."""
-
-
 _BUSY = 16
 """Programs, where they are asked for, that may all be busy: more do less, since each also hears what the others say."""
 
@@ -105,7 +101,7 @@ def draw(seed: int, asked: Asked, random: Random) -> RunOptions:
         seed=seed,
         cluster=cluster,
         settings=_limits(seed, _bounds(seed, _large_packets(seed, far, _settings(cluster, far, random)))),
-        network=_bearable(_network(kinds, far, random)) if shape.steady else _network(kinds, far, random),
+        network=_network(kinds, far, random),
         kinds=kinds,
         seconds=asked.seconds if asked.seconds is not None else random.uniform(5.0, 8.0) * min(1.0, 4.0 / weight),
         rate_per_second=random.choice((6.0, 12.0, 20.0)) * room * (0.4 if shared else 1.0),
@@ -222,11 +218,6 @@ def _limits(seed: int, settings: Settings) -> Settings:
         clients_bytes_max=small if narrow else 0,
         memberships_max=random.choice((40, 400)) if random.random() < 0.1 else settings.memberships_max,
     )
-
-
-def _bearable(network: NetworkOptions) -> NetworkOptions:
-    network.loss = min(network.loss, _BEARABLE)
-    return network
 
 
 def _network(kinds: frozenset[str], far: bool, random: Random) -> NetworkOptions:

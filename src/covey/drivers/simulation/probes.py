@@ -15,7 +15,7 @@ from covey.protocol.values import Kind
 from .fairness import WAITED
 from .faults import LACKED, NOT_TRANSITIVE, ONE_WAY
 from .progress import ASKED_AGAIN
-from .reactions import HUNDREDS_OF_GROUPS, LONG_NAMES, STORMS, THOUSAND_GROUPS
+from .reactions import CAME_BACK, HUNDREDS_OF_GROUPS, LONG_NAMES, STORMS, THOUSAND_GROUPS
 from .run import Result
 from .steadiness import HELD
 
@@ -74,6 +74,7 @@ PROBES = (
     Probe(STORMS[Kind.JOIN], 0.10, "ten sessions of a daemon join at once", True),
     Probe(STORMS[Kind.LEAVE], 0.05, "ten sessions of a daemon leave a group at once", True),
     Probe(STORMS[Kind.DISCONNECT], 0.10, "ten sessions of a daemon are gone at once", True),
+    Probe(CAME_BACK, 0.03, "a member that left and came back between signal and view", True),
     Probe(HUNDREDS_OF_GROUPS, 0.06, "a daemon whose sessions have joined two hundred groups", True),
     Probe(THOUSAND_GROUPS, 0.02, "a daemon whose sessions have joined a thousand groups", True),
 )

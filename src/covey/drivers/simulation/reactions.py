@@ -1,6 +1,6 @@
 """What the daemons of a run were made to do with many names, many groups and many programs at once: for the probes.
 
-In:        what daemons stamp.
+In:        what daemons stamp and deliver.
 Out:       names of reactions.
 Not here:  what the membership of daemons did (faults.py), who waited for whom (fairness.py).
 """
@@ -8,8 +8,8 @@ Not here:  what the membership of daemons did (faults.py), who waited for whom (
 from __future__ import annotations
 
 from covey.ids import Life
-from covey.protocol.effects import Effect, Stamped
-from covey.protocol.values import Kind
+from covey.protocol.effects import Deliver, Effect, Installed, Signal, Stamped
+from covey.protocol.values import Bundle, Kind
 from covey.protocol.wire.group_names import groups_bytes
 
 from .node import Node
@@ -18,6 +18,7 @@ from .world import World
 LONG_NAMES = "names longer than a packet"
 HUNDREDS_OF_GROUPS = "hundreds of groups"
 THOUSAND_GROUPS = "thousand groups"
+CAME_BACK = "left and came back after the signal"
 STORMS = {Kind.JOIN: "storm of joins", Kind.LEAVE: "storm of leaves", Kind.DISCONNECT: "storm of departures"}
 
 _STORM = 10
@@ -31,13 +32,29 @@ class Reactions:
         self._packet_bytes = world.settings.packet_bytes
         self._recent: dict[tuple[Life, Kind], list[tuple[int, int]]] = {}
         self._joins: dict[Life, int] = {}
+        self._left: dict[Life, set[tuple[Life, int, str]]] = {}
+        """Who left which group after the signal: of daemons that are between signal and view."""
         self.seen: set[str] = set()
         world.observers.append(self._observe)
 
     def _observe(self, node: Node, effect: Effect) -> None:
-        if not isinstance(effect, Stamped):
-            return
-        bundle = effect.bundle
+        if isinstance(effect, Stamped):
+            self._stamped(node, effect.bundle)
+        elif isinstance(effect, Signal):
+            self._left[node.life] = set()
+        elif isinstance(effect, Installed):
+            self._left.pop(node.life, None)
+        elif isinstance(effect, Deliver) and node.life in self._left and effect.bundle.kind in (Kind.JOIN, Kind.LEAVE):
+            self._see_after_signal(self._left[node.life], effect.bundle)
+
+    def _see_after_signal(self, left: set[tuple[Life, int, str]], bundle: Bundle) -> None:
+        who = bundle.origin, bundle.session, bundle.groups[0]
+        if bundle.kind is Kind.LEAVE:
+            left.add(who)
+        elif who in left:
+            self.seen.add(CAME_BACK)
+
+    def _stamped(self, node: Node, bundle: Bundle) -> None:
         if len(bundle.groups) > 1 and LONG_NAMES not in self.seen:
             self._see_names(bundle.groups)
         if bundle.kind is Kind.JOIN:

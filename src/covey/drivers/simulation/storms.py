@@ -30,6 +30,10 @@ _STRIKES = 2
 """How long a slow receiver does not read, and how often views change meanwhile."""
 
 
+_HOPS = 3
+"""How often everybody leaves and comes back."""
+
+
 class Storms:
     def __init__(
         self, world: World, style: Style, faults: Faults, programs: list[Program], extras: list[Program]
@@ -49,6 +53,7 @@ class Storms:
             ("many", self._many),
             ("large", self._large_beside_small),
             ("slow", self._slow_receiver),
+            ("hop", self._hops),
         ):
             if trait in self._style.traits and self._programs:
                 found.append(script(int(self._random.uniform(0.1, 0.6) * seconds * 1_000 * MS)))
@@ -112,6 +117,19 @@ class Storms:
                     self._faults.strike()
                 return
             yield self._random.choice((50, 300)) * MS
+
+    def _hops(self, wait_us: int) -> Script:
+        """Everybody leaves and comes back at once, while connectivity changes."""
+        yield wait_us
+        for _ in range(_HOPS):
+            self._everybody(Program.come, self._programs)
+            yield 20 * MS
+            self._everybody(methodcaller("join", *self._style.groups[:4]), self._programs)
+            yield self._random.choice((60, 200, 400)) * MS
+            self._everybody(Program.hop, self._programs)
+            yield self._random.choice((0, 1, 3, 8)) * MS
+            self._faults.strike()
+            yield self._random.choice((300, 900)) * MS
 
     def _everybody(self, action: Callable[[Program], object], programs: list[Program] | None = None) -> None:
         for program in self._all if programs is None else programs:

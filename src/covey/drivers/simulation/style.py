@@ -25,10 +25,10 @@ POLICIES: tuple[Policy, ...] = ("disconnect", "block")
 
 _PLAIN = 0.4
 """The share of seeds without any trait."""
-_TRAITS = {"names": 0.5, "many": 0.25, "storm": 0.3, "large": 0.15}
+_TRAITS = {"names": 0.5, "many": 0.25, "storm": 0.3, "large": 0.15, "hop": 0.3}
 """What a style may have, and how often the others have it."""
 _BUSY = 8
-_TRAITS_OF_BUSY = {"names": 0.5, "many": 0.4, "storm": 0.5, "large": 0.4}
+_TRAITS_OF_BUSY = {"names": 0.5, "many": 0.4, "storm": 0.5, "large": 0.4, "hop": 0.4}
 """The same where there are so many programs: nobody asks for them who wants a cheap run."""
 _LARGE_WHERE_NARROW = 0.8
 """The share of large messages beside small ones where a large one does not fit the queue with them."""

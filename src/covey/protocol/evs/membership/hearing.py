@@ -45,18 +45,21 @@ class Peer:
     alive: Alive
     heard_us: int
     echoed_us: int = _NEVER  # When we sent the newest number of ours that came back.
+    echo: int = 0  # The number of ours that its last word names.
     gone: Reason | None = None  # Why this life is thought to be over; void once a later word of it arrives.
     two_way_ranks: frozenset[int] = frozenset()
     # How old our numbers are when they come back: mean and mean deviation, smoothed. Includes the peer's own pace.
     age_us: int = 0
     age_deviation_us: int = 0
+    age_least_us: int = 0  # Nearly a round trip: a word of ours that found the peer about to speak.
     # How long it may be silent. Asked for at every turn, and so kept.
     timeout_us: int = 0
 
     def note_age(self, age_us: int) -> None:
         if not self.age_us:
-            self.age_us, self.age_deviation_us = age_us, age_us // 4
+            self.age_us, self.age_deviation_us, self.age_least_us = age_us, age_us // 4, age_us
             return
+        self.age_least_us = min(self.age_least_us, age_us)
         self.age_deviation_us += (abs(age_us - self.age_us) - self.age_deviation_us) // 8
         self.age_us += (age_us - self.age_us) // 8
 
@@ -142,6 +145,7 @@ class Hearing:
     def _note_echo(self, peer: Peer, alive: Alive, now_us: int) -> None:
         for entry in alive.heard:
             if entry.rank == self.me.rank and entry.boot == self.me.boot:
+                peer.echo = entry.number
                 sent = next((at for number, at in reversed(self._sent) if number == entry.number), _NEVER)
                 if sent > peer.echoed_us:
                     peer.echoed_us = sent
@@ -181,6 +185,19 @@ class Hearing:
                 if since_us > max(peer.timeout_us // 2, self._usual_us(peer, 1)):
                     return True
         return False
+
+    def waits_for_us(self, life: Life, now_us: int) -> bool:
+        """Whether who has just spoken is to be answered soon: an echo is overdue, or our last word was missed."""
+        return self.is_overdue((life,), now_us) or self._misses_our_last(life, now_us)
+
+    def _misses_our_last(self, life: Life, now_us: int) -> bool:
+        """Whether its last word does not name our last one, which had the time to get there and back: it was lost."""
+        peer = self.peers.get(life.rank)
+        if peer is None or not self._sent or not peer.age_us:
+            return False
+        number, sent_us = self._sent[-1]
+        on_its_way_us = max(self.settings.alive_fast_ms * 1_000, 2 * peer.age_least_us)
+        return peer.echo < number and now_us - sent_us >= on_its_way_us
 
     def neighbours(self, now_us: int) -> dict[int, frozenset[int]]:
         """Whom each daemon says it hears both ways; of those we do not hear both ways ourselves, nobody."""

@@ -185,7 +185,7 @@ class Machine:
         self.counter = max(self.counter, alive.counter)
         if news is News.NEW_LIFE and previous is not None:
             self.kit.count.add(Counter.RESTART_SEEN)
-        waits_for_us = sender in self.members and self.hearing.is_overdue((sender,), now_us)
+        waits_for_us = sender in self.members and self.hearing.waits_for_us(sender, now_us)
         if news is News.NEW_LIFE or waits_for_us or self.hearing.two_way(sender.rank, now_us) != was_two_way:
             self._heartbeat.soon(now_us)
         verdict = self._judge(sender, alive)
