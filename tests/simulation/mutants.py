@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -37,7 +38,7 @@ from covey.protocol.evs.stamping import token
 from covey.protocol.evs.states import Reason
 from covey.protocol.evs.unreliable import UnreliableStreams
 from covey.protocol.inputs import Submit
-from covey.protocol.transport.queue import SubmitQueue
+from covey.protocol.transport.queue import SubmitQueue, Waiting
 from covey.protocol.values import Announcement, Bundle, Declaration, Delivery, Position, Service
 from covey.protocol.wire.bundles import read_bundle
 
@@ -78,6 +79,36 @@ def _no_window(right: Any) -> Any:
         return right(self, token) and token.packet_seq <= self.have_to + 3
 
     return is_possible
+
+
+_PASSED: WeakKeyDictionary[SubmitQueue, int] = WeakKeyDictionary()
+
+
+def _passed(queue: SubmitQueue) -> int:
+    return _PASSED.get(queue, 0)
+
+
+def _sixty_go_first(right: Any) -> Any:
+    """A daemon's session 1 waits until sixty others were served, whether they are there or not."""
+
+    def peek(self: SubmitQueue) -> Waiting | None:
+        mine = self._of_session.get(1)
+        if self._next is not None or mine is None or _passed(self) >= 60:
+            if self._next is None and mine is not None:
+                _PASSED[self] = 0
+            return right(self)  # type: ignore[no-any-return]
+        others = [(priority, number) for priority, turns in enumerate(self._turns) for number in turns if number != 1]
+        if not others:
+            return None
+        self._priority, number = others[0]
+        turns = self._turns[self._priority]
+        while turns[0] != number:
+            turns.rotate(-1)
+        _PASSED[self] = _passed(self) + 1
+        self._next = self._of_session[number][0]
+        return self._next
+
+    return peek
 
 
 def _always(value: object) -> Callable[[Any], Any]:
@@ -453,6 +484,9 @@ MUTANTS |= {
         "steadiness", "a packet of anybody ends the wait for the successor", Ring, "on_data", _any_data_will_do
     ),
     "nobody asks for the token": Mutant("progress", "a parked token stays where it is", Ring, "hurry", _always([])),
+    "sixty go first": Mutant(
+        "progress", "one session is passed over, though others have turns", SubmitQueue, "_peek", _sixty_go_first
+    ),
     "an honest token is refused": Mutant(
         "blame", "a few lost packets make a token impossible", Ring, "_is_possible", _no_window
     ),

@@ -361,3 +361,15 @@ def test_who_has_never_heard_us_is_not_waited_for(listener: Listener) -> None:
     listener.hearing.next_number(0)
     listener.hear(TIMEOUT)
     assert not listener.hearing._misses_our_last(B, TIMEOUT)
+
+
+def test_where_words_begin_to_take_long_nobody_waits_for_us_after_a_while(listener: Listener) -> None:
+    slow_us = 4 * SETTINGS.alive_fast_ms * 1_000
+    for turn in range(200):
+        now_us = turn * INTERVAL
+        number = listener.hearing.next_number(now_us)
+        age_us = 1_000 if turn < 20 else slow_us
+        listener.hear(now_us + age_us, echo=number)
+    number = listener.hearing.next_number(200 * INTERVAL)
+    listener.hear(200 * INTERVAL + slow_us, echo=number - 1)
+    assert not listener.hearing.waits_for_us(B, 200 * INTERVAL + slow_us)

@@ -9,6 +9,7 @@ A trace does not tell that nobody forged; so this is judged in simulated runs on
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from covey.guarantees.checkers.verdict import Findings, Verdict
@@ -37,15 +38,16 @@ _BLAMING: Final = frozenset(
 _BLAMING_FAMILIES: Final = frozenset({Family.FRAME_REJECTED, Family.CLIENT_ENDED})
 
 
-def judge_blame(count: Count, run: str) -> Verdict:
-    """What all daemons of a run have counted, together."""
+def judge_blame(counts: Iterable[tuple[str, Count]], run: str) -> Verdict:
+    """What each daemon of a run has counted, by process."""
     findings = Findings(BLAME, run)
-    findings.premise()
-    for counter, amount in count.items():
-        if _blames(counter):
-            findings.violation("", f"{counter.value}, {amount} times, though nobody forged anything")
+    for process, count in counts:
+        findings.premise()
+        for counter, amount in count.items():
+            if blames(counter):
+                findings.violation(process, f"counts {counter.value!r}, {amount} times, though nobody forged anything")
     return findings.verdict()
 
 
-def _blames(counter: Counted) -> bool:
+def blames(counter: Counted) -> bool:
     return counter.family in _BLAMING_FAMILIES if isinstance(counter, Reasoned) else counter in _BLAMING

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from random import Random
 
+from covey.ids import Ballot
 from covey.protocol.effects import Effect, Entered, Installed
 from covey.protocol.evs.states import State
 from covey.protocol.inputs import Stop
@@ -29,6 +30,9 @@ LACKED = "cut off without data"
 
 NOT_TRANSITIVE = "connected and apart at rest"
 """The reaction to connectivity that is not transitive."""
+
+THREE_APART = "three views at rest, and none of them cut off"
+"""The reaction to connectivity of which one to three cuts are not enough."""
 
 
 class Faults:
@@ -369,6 +373,12 @@ class Faults:
         views = {node.rank: node.core.engine.report(0).view for node in self.world.living()}
         if any(views[a] != views[b] and self.world.connected(a, b) for a, b in itertools.combinations(views, 2)):
             self.reactions.add(NOT_TRANSITIVE)
+            if len(set(views.values())) >= 3 and all(self._hears_another(rank, views) for rank in views):
+                self.reactions.add(THREE_APART)
+
+    def _hears_another(self, rank: int, views: dict[int, Ballot]) -> bool:
+        """Whether it is connected both ways with somebody of its own view or of another."""
+        return any(self.world.connected(rank, other) for other in views if other != rank)
 
     def _any_graph(self) -> None:
         """Any direction between two daemons may be cut for good."""

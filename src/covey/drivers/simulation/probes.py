@@ -13,7 +13,7 @@ from covey.protocol.counters import Counted, Counter, Family
 from covey.protocol.values import Kind
 
 from .fairness import WAITED
-from .faults import LACKED, NOT_TRANSITIVE, ONE_WAY
+from .faults import LACKED, NOT_TRANSITIVE, ONE_WAY, THREE_APART
 from .progress import ASKED_AGAIN
 from .reactions import CAME_BACK, HUNDREDS_OF_GROUPS, LONG_NAMES, STORMS, THOUSAND_GROUPS
 from .run import Result
@@ -48,6 +48,7 @@ PROBES = (
     Probe(ONE_WAY, 0.20, "a view without somebody with whom only one way is cut"),
     Probe(LACKED, 0.05, "a view without somebody who was cut off while data was kept from it"),
     Probe(NOT_TRANSITIVE, 0.05, "at rest, two who hear each other are in different views"),
+    Probe(THREE_APART, 0.01, "three views and more at rest, each of whose members hears somebody both ways"),
     Probe(HELD, 0.08, "one view of all for more than a second, with nothing but datagrams lost"),
     Probe(Counter.RESTART_SEEN, 0.30, "a new incarnation of a known daemon"),
     Probe(Counter.ATTEMPT_OLDER, 0.30, "a control packet of an older attempt counted and dropped"),

@@ -4,12 +4,11 @@ In:        what daemons are given, stamp and deliver; who waits (fairness.py); a
 Out:       a Verdict like those of the checkers, under the name `progress`.
 Not here:  who is passed by others (fairness.py); what is owed at the end of a run (checkers/).
 
-A view is *sound* while all its members are awake in it and hear one another. What waits in a sound view for
-`PATIENCE_US`, while its daemon has room and stamps hardly anything:
-- the first message of a session that is not stamped, if no receiver makes senders wait,
-- the first message of a daemon's own that is not delivered there
-does not get on. Nor does a receiver that made senders wait in the view before and ends, `SOON_US` into the next,
-without having asked again.
+A view is *sound* while all its members are awake in it and hear one another. In a sound view does not get on
+- the first message of a daemon's own that is not delivered there for `PATIENCE_US`,
+- the first message of a session that is not stamped for `PATIENCE_US` while its daemon stamps hardly anything, and no
+  window is closed, or for `LIMIT_US` whatever it stamps, if no receiver makes senders wait,
+- a receiver that made senders wait in the view before and ends, `SOON_US` into the next, without having asked again.
 
 Other messages would bring along in time what does not get on by itself, and at the end of a run everybody speaks once
 more: so this is judged in the middle of it.
@@ -19,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from covey.guarantees.checkers.verdict import Findings, Verdict
 from covey.ids import Ballot, Life
@@ -36,28 +36,44 @@ ASKED_AGAIN = "asked again in a new view"
 """The reaction of a receiver that makes senders wait while views change."""
 
 PATIENCE_US = 2_000_000
+LIMIT_US = 3_500_000
 BUSY = 10
-"""Who has stamped so many meanwhile, or found its window closed, was not idle: turns are a matter of fairness."""
+"""Who has stamped so many meanwhile, or found a window closed that opens and closes, was not idle: others had turns."""
 SOON_US = 100_000
 """A receiver asks again as soon as there is a view."""
 _LOOK_US = 250_000
+
+
+class _Since(NamedTuple):
+    """When something began to wait, and what the daemon had done by then."""
+
+    at: int
+    stamped: int
+    closed: int
+    """How often it had found a window closed."""
+    stable: str
+    """How far everybody was known to be."""
+
+    def was_busy(self, now: _Since) -> bool:
+        return now.stamped - self.stamped >= BUSY or (now.closed - self.closed >= BUSY and now.stable != self.stable)
 
 
 @dataclass(slots=True)
 class _Watched:
     """One life of a daemon."""
 
-    undelivered: dict[tuple[Kind, int, int], None] = field(default_factory=dict)
-    """Its own messages and changes, by session and sequence, that are stamped and not delivered here."""
+    undelivered: dict[tuple[Kind, int, int], int] = field(default_factory=dict)
+    """Its own messages and changes that are not delivered here, by session and sequence; when they were stamped."""
     blocking: set[int] = field(default_factory=set)
     """Sessions that make senders wait."""
     to_ask: set[int] = field(default_factory=set)
     """Those of them that have not asked in this view."""
     installed_at: int = 0
-    waiting: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """What waits; since when, and how often the daemon had stamped, or found a window closed, by then."""
+    waiting: dict[str, _Since] = field(default_factory=dict)
+    """What waits, and since when."""
     stamped: int = 0
     view: Ballot | None = None
+    sound_since: int = 0
 
 
 class Progress:
@@ -98,21 +114,33 @@ class Progress:
         view = node.core.engine.report(0).view
         if not is_sound or view != watched.view:
             watched.view = view if is_sound else None
+            watched.sound_since = now
             watched.waiting.clear()
         if not is_sound:
             return
-        moves = watched.stamped + node.core.kit.count.get(Counter.WINDOW_CLOSED, 0)
-        begun = (now, moves)
-        found = {what: watched.waiting.get(what, begun) for what in self._what_waits(node, watched)}
-        late = [what for what, (since, _) in found.items() if now - since >= PATIENCE_US]
-        for what in late:
-            since, before = found.pop(what)
-            if moves - before < BUSY:
-                waited = (now - since) / 1_000_000
-                self._findings.violation(node.recorder.process, f"{what} waits for {waited:.1f} s")
-        watched.waiting = found
+        begun = self._now(node, watched)
+        watched.waiting = {what: watched.waiting.get(what, begun) for what in self._to_be_stamped(node)}
+        for what, since in list(watched.waiting.items()):
+            waited = now - since.at
+            if waited >= LIMIT_US or (waited >= PATIENCE_US and not since.was_busy(begun)):
+                self._violation(node, what, waited)
+                watched.waiting[what] = begun
+        if watched.undelivered:
+            (kind, session, seq), at = next(iter(watched.undelivered.items()))
+            waited = now - max(at, watched.sound_since)
+            if waited >= PATIENCE_US:
+                self._violation(node, f"the delivery of {kind.name.lower()} {seq} of session {session}", waited)
+                watched.sound_since = now
 
-    def _what_waits(self, node: Node, watched: _Watched) -> Iterator[str]:
+    def _now(self, node: Node, watched: _Watched) -> _Since:
+        closed = node.core.kit.count.get(Counter.WINDOW_CLOSED, 0)
+        return _Since(self._world.now, watched.stamped, closed, str(node.core.engine.report(0).link.get("safe_line")))
+
+    def _violation(self, node: Node, what: str, waited: int) -> None:
+        self._findings.violation(node.recorder.process, f"{what} waits for {waited / 1_000_000:.1f} s")
+
+    def _to_be_stamped(self, node: Node) -> Iterator[str]:
+        """The first of each session."""
         first: dict[int, int] = {}
         for session, seq in node.owed:
             first[session] = min(seq, first.get(session, seq))
@@ -120,9 +148,6 @@ class Progress:
             yield f"submission {seq} of session {session}"
         for process, seq in self._fairness.waiting(node.life):
             yield f"message {seq} of {process}"
-        if watched.undelivered:
-            kind, session, seq = next(iter(watched.undelivered))
-            yield f"the delivery of {kind.name.lower()} {seq} of session {session}"
 
     # --- what daemons do
 
@@ -148,7 +173,7 @@ class Progress:
         bundle = effect.bundle
         watched.stamped += 1
         if bundle.service is not Service.UNRELIABLE:
-            watched.undelivered[_key(bundle)] = None
+            watched.undelivered[_key(bundle)] = self._world.now
         if bundle.kind is Kind.BLOCK:
             if bundle.session in watched.to_ask:
                 self.reactions.add(ASKED_AGAIN)

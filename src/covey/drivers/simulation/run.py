@@ -135,7 +135,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
     world.close()
     watchers = (fairness, progress, steadiness)
     reactions = faults.reactions.union(seen.seen, *(one.reactions for one in watchers))
-    blame = judge_blame(world.count, f"seed-{seed}")
+    blame = judge_blame(world.counts, f"seed-{seed}")
     return Played(world, options, reactions, [*(one.verdict() for one in watchers), blame])
 
 

@@ -54,7 +54,9 @@ class World:
         self.random = random
         self.now = 0
         self.count = Count()
-        self.network = Network(options, random, self._arrive, self.count)
+        self.counts: list[tuple[str, Count]] = []
+        """The same of each life that is over, and of the network."""
+        self.network = Network(options, random, self._arrive, Count())
         self.send = self.network.send
         self.nodes: dict[int, Node] = {}
         self.watchers: list[Watch] = []
@@ -129,8 +131,7 @@ class World:
         node.alive = False
         self.on_end(node, orderly)
         self.network.forget(node.rank)
-        for name, amount in node.core.kit.count.items():
-            self.count.add(name, amount)
+        self._collect(node.recorder.process, node.core.kit.count)
         self.changed_at = self.now
 
     def pause(self, rank: int) -> None:
@@ -260,10 +261,15 @@ class World:
         return (one, other) not in self.network.cuts and (other, one) not in self.network.cuts
 
     def close(self) -> None:
-        """Collect the counters of the daemons still alive."""
+        """Collect the counters of the daemons still alive, and of the network."""
         for node in self.living():
-            for name, amount in node.core.kit.count.items():
-                self.count.add(name, amount)
+            self._collect(node.recorder.process, node.core.kit.count)
+        self._collect("the network", self.network.count)
+
+    def _collect(self, process: str, count: Count) -> None:
+        self.counts.append((process, count))
+        for name, amount in count.items():
+            self.count.add(name, amount)
 
 
 def _is_data(send: Send | LinkSend) -> bool:

@@ -51,7 +51,7 @@ class Peer:
     # How old our numbers are when they come back: mean and mean deviation, smoothed. Includes the peer's own pace.
     age_us: int = 0
     age_deviation_us: int = 0
-    age_least_us: int = 0  # Nearly a round trip: a word of ours that found the peer about to speak.
+    age_least_us: int = 0  # Nearly a round trip: of a word of ours that found the peer about to speak. Rises slowly.
     # How long it may be silent. Asked for at every turn, and so kept.
     timeout_us: int = 0
 
@@ -59,7 +59,7 @@ class Peer:
         if not self.age_us:
             self.age_us, self.age_deviation_us, self.age_least_us = age_us, age_us // 4, age_us
             return
-        self.age_least_us = min(self.age_least_us, age_us)
+        self.age_least_us = min(age_us, self.age_least_us + (age_us - self.age_least_us) // 64)
         self.age_deviation_us += (abs(age_us - self.age_us) - self.age_deviation_us) // 8
         self.age_us += (age_us - self.age_us) // 8
 
