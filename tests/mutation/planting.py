@@ -52,9 +52,13 @@ class Fault(NamedTuple):
         return f"- {was}\n+ {now}"
 
 
-def draw(tree: Path, count: int, random: Random) -> list[Fault]:
-    """So many different ones; every file counts by what can go wrong in it."""
-    found = [fault for path in sorted((tree / AREA).rglob("*.py")) for fault in faults_in(tree, path)]
+def plantable(tree: Path) -> list[Fault]:
+    """All that could be planted."""
+    return [fault for path in sorted((tree / AREA).rglob("*.py")) for fault in faults_in(tree, path)]
+
+
+def draw(found: list[Fault], count: int, random: Random) -> list[Fault]:
+    """So many different ones, or all; every file counts by what can go wrong in it."""
     return random.sample(found, min(count, len(found)))
 
 

@@ -1,7 +1,8 @@
 """For each mutant a seed on which it is caught and whose trace is short: its hunt begins there.
 
-Whatever draws from a simulation's generator in another order makes this list wrong, and only slow, not false: where the
-seed named here does not catch its mutant, all others are tried.
+Whatever draws from a simulation's generator in another order makes this list wrong. Mostly that is only slow: where the
+seed named here does not catch its mutant, fifty others are tried (test_mutants.py). Where none of these catches it
+either, the test fails, and a seed that does must be found and named here.
 """
 
 FIRST_SEEDS = {

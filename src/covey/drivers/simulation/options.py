@@ -37,7 +37,7 @@ DEAF = "deaf"
 """A fault kind that is drawn with the shape of a run: data is kept from a daemon, then it is cut off."""
 
 _STEADY_KINDS = frozenset({"loss", "duplication", "late", "clock"})
-"""What a view must bear."""
+"""What a view must bear: datagrams lost, repeated and late, and clocks that are off and drift. Loss is always there."""
 
 _BUSY = 16
 """Programs, where they are asked for, that may all be busy: more do less, since each also hears what the others say."""
@@ -79,7 +79,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     final: str
     """How connectivity ends: whole, split, one_way, or graph."""
     steady: bool
-    """Datagrams are lost, and nothing else goes wrong until the load is over: one view must last."""
+    """At first only those kinds strike that a view must bear: one must last until the others begin."""
     clients: int
     """Programs that use the daemons."""
     pause_ms: float
@@ -111,6 +111,11 @@ def draw(seed: int, asked: Asked, random: Random) -> RunOptions:
         pause_ms=60.0 / room if shared else 60.0 * max(1.0, clients / _BUSY) ** 1.5,
         portions=_portions(seed),
     )
+
+
+def is_steady(seed: int) -> bool:
+    """Whether its run has a steady time, whatever the caller fixes."""
+    return _shape(seed).steady
 
 
 class _Shape(NamedTuple):

@@ -49,7 +49,7 @@ PROBES = (
     Probe(LACKED, 0.05, "a view without somebody who was cut off while data was kept from it"),
     Probe(NOT_TRANSITIVE, 0.05, "at rest, two who hear each other are in different views"),
     Probe(THREE_APART, 0.01, "three views and more at rest, each of whose members hears somebody both ways"),
-    Probe(HELD, 0.08, "one view of all for more than a second, with nothing but datagrams lost"),
+    Probe(HELD, 0.08, "one view of all for more than a second, though datagrams are lost"),
     Probe(Counter.RESTART_SEEN, 0.30, "a new incarnation of a known daemon"),
     Probe(Counter.ATTEMPT_OLDER, 0.30, "a control packet of an older attempt counted and dropped"),
     Probe(Counter.WINDOW_CLOSED, 0.10, "something waits because not everyone has what is under way"),

@@ -1,10 +1,10 @@
-"""One view lasts: where datagrams are lost, and nothing else goes wrong, nobody gives a view up.
+"""One view lasts: where datagrams are lost, repeated and late, and clocks are off, nobody gives a view up.
 
 In:        what daemons do, from when all are in one view until faults begin.
 Out:       a Verdict like those of the checkers, under the name `steadiness`.
 Not here:  which runs are steady (options.py).
 
-A trace does not tell that nothing else was wrong; so this is judged in simulated runs only.
+A trace does not tell that nothing worse was wrong; so this is judged in simulated runs only.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ STEADINESS = "steadiness"
 
 HELD = "a view held under loss"
 _LONG_US = 1_000_000
+_THOUGH = "though only datagrams were lost, repeated or late, and clocks off"
 
 
 class Steadiness:
@@ -50,7 +51,7 @@ class Steadiness:
                 self._findings.premise()
         elif isinstance(effect, Entered) and effect.state is not State.OP:
             self._is_over = True
-            why = f"entered {effect.state.value} ({effect.reason.value}) though nothing but datagrams was lost"
+            why = f"entered {effect.state.value} ({effect.reason.value}) {_THOUGH}"
             self._findings.violation(node.recorder.process, why)
 
     def _all_are_together(self) -> bool:
