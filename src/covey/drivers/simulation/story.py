@@ -3,10 +3,16 @@
 A story is a list of blocks: commands, a line `----`, and what the daemons did until the next block. Playing a story
 gives the same text with the transcripts as they really are; a test compares the two.
 
+In:        the text of a story.
+Out:       the same text with its transcripts; a StoryError with the line that cannot be played, and why.
+Not here:  what programs do (story_clients.py), what the words of a command mean (story_words.py).
+
+The commands, as in docs/simulation.md, "Stories":
+
     daemons 3                  a cluster of one site (or: sites 3), nobody started; `daemons 3 packet_bytes=600` with
                                other settings
     running daemons 3          the same with all started and in one view, untold
-    start a b c                start, also again after a crash; `a+90` with its clock 90 s ahead
+    start a b c                start, also again after a crash or a stop; `a+90` with its clock 90 s ahead
     run 200                    let so many virtual milliseconds pass
     until b statetrans         run until a daemon enters a state (five seconds at most)
     send a agreed hello        submit at a daemon; `a/2` is its session 2; a number at the end pads to that size
@@ -16,7 +22,7 @@ gives the same text with the transcripts as they really are; a test compares the
     flap a>b 500 500 20        cut both ways and mend so often, for so many milliseconds each, while everybody sends ten
                                messages a second; tells only how many views each daemon had
     lose a>b data 2            lose the next two datagrams of a kind; `*` stands for any daemon or kind
-    delay a>b newmemb 300      hold the next datagram of a kind for so many milliseconds
+    delay a>b newmemb 300 2    hold the next two datagrams of a kind for so many milliseconds
     client alice a             a program connects to a daemon, also again after it left; `client alice a block` makes
                                senders wait when it is slow
     join alice room · leave alice room
@@ -36,18 +42,30 @@ from random import Random
 
 import msgspec
 
-from covey.config import Cluster, lan, one_daemon_sites, one_site, wan
+from covey.config import Cluster, Settings, bounds, lan, one_daemon_sites, one_site, wan
 from covey.errors import CoveyError
 from covey.guarantees.checkers import check
+from covey.protocol.clients import FIRST_SESSION
 from covey.protocol.evs.codec import frame_name
-from covey.protocol.evs.states import State
 from covey.protocol.inputs import Stop, Submit
-from covey.protocol.values import Service
 from covey.trace.record import Row
 
 from .network import NetworkOptions
-from .node import Clocks
+from .node import Clocks, Node
 from .story_clients import RUN, StoryClients
+from .story_words import (
+    ANY,
+    PAGE,
+    StoryError,
+    check_words,
+    counter,
+    kind_of,
+    milliseconds,
+    number,
+    service_of,
+    state_of,
+    times,
+)
 from .transcript import tell
 from .world import World
 
@@ -55,9 +73,12 @@ MS = 1_000
 SECOND = 1_000_000
 UNTIL_MAX_US = 5 * SECOND
 
+DAEMONS_MAX = 30
+SESSION_MAX = FIRST_SESSION - 1
+"""Sessions of programs have higher numbers."""
+AHEAD_MAX_S = 1_000_000
 
-class StoryError(CoveyError):
-    """A story asks for something that cannot be played."""
+BEGINNING = "a story begins with its cluster: `daemons 3`, `sites 3` or `running daemons 3`"
 
 
 class Rule(msgspec.Struct):
@@ -75,7 +96,7 @@ class Rule(msgspec.Struct):
             self.left > 0
             and self.source in (None, source)
             and self.to in (None, to)
-            and self.kind in ("*", kind)
+            and self.kind in (ANY, kind)
         )  # fmt: skip
 
 
@@ -91,43 +112,59 @@ class Story:
 
     # --- playing
 
-    def play_block(self, commands: list[str]) -> list[str]:
-        """What the daemons did, one line an event."""
+    def play_block(self, commands: list[tuple[int, str]]) -> list[str]:
+        """What the daemons did, one line an event. Each command comes with the number of its line."""
         self._said = []
-        for line in commands:
-            words = line.split()
-            command = self._command(words[0])
-            if command is None:
-                raise StoryError(f"no such command: {line!r}")
+        for at, line in commands:
             try:
-                command(*words[1:])
-            except (TypeError, ValueError, KeyError, AttributeError) as error:
-                raise StoryError(f"{line!r} cannot be played ({error}): see docs/simulation.md") from error
+                self._play(line.split())
+            except CoveyError as error:
+                raise StoryError(f"line {at}, {line.strip()!r}: {error}") from error
         told = [tell(row) for row in self._rows[self._told :]]
         self._told = len(self._rows)
         return told + self._said or ["nothing happens"]
 
-    def _command(self, word: str) -> Callable[..., None] | None:
+    def _play(self, words: list[str]) -> None:
+        command = self._command(words[0])
+        check_words(command, words)
+        command(*words[1:])
+
+    def _command(self, word: str) -> Callable[..., None]:
         for player in (self, self._clients):
             command: Callable[..., None] | None = getattr(player, f"do_{word}", None)
             if command is not None:
                 return command
-        return None
+        if hasattr(StoryClients, f"do_{word}"):
+            raise StoryError(BEGINNING)
+        raise StoryError(f"there is no command {word!r}: {PAGE}")
 
     @property
     def world(self) -> World:
         if self._world is None:
-            raise StoryError("a story begins with `daemons N` or `sites N`")
+            raise StoryError(BEGINNING)
         return self._world
 
+    def _names(self) -> list[str]:
+        return [daemon.name for daemon in self.world.cluster.daemons]
+
     def _rank(self, name: str) -> int:
-        return self.world.cluster.rank_of(name)
+        names = self._names()
+        if name not in names:
+            raise StoryError(f"no daemon is called {name!r}: there are {' '.join(names)}")
+        return names.index(name)
+
+    def _node(self, name: str) -> Node:
+        """A daemon that runs."""
+        node = self.world.nodes.get(self._rank(name))
+        if node is None or not node.alive:
+            raise StoryError(f"{name} does not run: `start {name}` starts it")
+        return node
 
     def _make(self, cluster: Cluster, far: bool, words: tuple[str, ...]) -> None:
+        if self._world is not None:
+            raise StoryError("a story has one cluster, and this one has it already: write another story")
         options = NetworkOptions(delay_min_us=20 * MS if far else MS, delay_mean_us=0)
-        base = wan() if far else lan(len(cluster.daemons))
-        other = {name: int(value) for name, _, value in (word.partition("=") for word in words)}
-        settings = msgspec.structs.replace(base, **other)
+        settings = _changed(wan() if far else lan(len(cluster.daemons)), words)
         self._world = World(cluster, settings, options, Random(1), RUN, self._rows.append)
         self._clients = StoryClients(self._world, self._rows.append)
         send = self._world.network.send
@@ -147,138 +184,174 @@ class Story:
     # --- commands
 
     def do_daemons(self, count: str, *settings: str) -> None:
-        self._make(one_site(int(count)), False, settings)
+        self._make(one_site(number(count, "number of daemons", 1, DAEMONS_MAX)), False, settings)
 
     def do_sites(self, count: str, *settings: str) -> None:
-        self._make(one_daemon_sites(int(count)), True, settings)
+        self._make(one_daemon_sites(number(count, "number of sites", 1, DAEMONS_MAX)), True, settings)
 
     def do_running(self, kind: str, count: str, *settings: str) -> None:
-        getattr(self, f"do_{kind}")(count, *settings)
-        self.do_start(*(daemon.name for daemon in self.world.cluster.daemons))
+        if kind not in ("daemons", "sites"):
+            raise StoryError(f"{kind!r} cannot run: write `running daemons {count}` or `running sites {count}`")
+        (self.do_daemons if kind == "daemons" else self.do_sites)(count, *settings)
+        self.do_start(*self._names())
         self.do_run("600" if kind == "daemons" else "2000")
         self._told = len(self._rows)
         self._said.append(f"all in one view at {self.world.now // MS} ms")
 
-    def do_start(self, *names: str) -> None:
-        for one in names:
-            name, _, ahead_s = one.partition("+")
-            self.world.start(self._rank(name), Clocks(0, 0, (100 + int(ahead_s or 0)) * SECOND))
+    def do_start(self, *daemons: str) -> None:
+        for one in daemons:
+            name, plus, ahead = one.partition("+")
+            rank = self._rank(name)
+            if rank in self.world.nodes and self.world.nodes[rank].alive:
+                raise StoryError(f"{name} runs already: `crash {name}` or `stop {name}` ends it first")
+            ahead_s = number(ahead, "seconds ahead", 0, AHEAD_MAX_S) if plus else 0
+            self.world.start(rank, Clocks(0, 0, (100 + ahead_s) * SECOND))
 
-    def do_run(self, milliseconds: str) -> None:
-        if int(milliseconds) < 0:
-            raise StoryError(f"run {milliseconds}: time goes forward only")
-        self.world.run_until(self.world.now + int(milliseconds) * MS)
+    def do_run(self, ms: str) -> None:
+        self.world.run_until(self.world.now + milliseconds(ms) * MS)
 
-    def do_until(self, name: str, state: str) -> None:
-        wanted, deadline = State(state), self.world.now + UNTIL_MAX_US
-        while self.world.nodes[self._rank(name)].core.engine.report(0).state != wanted.value:
+    def do_until(self, daemon: str, state: str) -> None:
+        wanted, node, deadline = state_of(state), self._node(daemon), self.world.now + UNTIL_MAX_US
+        while (now_in := node.core.engine.report(0).state) != wanted.value:
             if self.world.now >= deadline:
-                raise StoryError(f"{name} never came to {state}")
+                raise StoryError(f"{daemon} is in {now_in}, and did not enter {state} for {UNTIL_MAX_US // SECOND} s")
             self.world.run_until(self.world.now + 100)
 
-    def do_send(self, name: str, service: str, text: str, size: str = "0") -> None:
-        daemon, _, session = name.partition("/")
-        key = (self._rank(daemon), int(session or 0))
-        seq = self._sent[key] = self._sent.get(key, 0) + 1
-        payload = text.encode().ljust(int(size), b".")
-        self.world.give(key[0], Submit(key[1], seq, Service[service.upper()], payload))
+    def do_send(self, daemon: str, service: str, text: str, size: str = "0") -> None:
+        name, slash, session = daemon.partition("/")
+        key = (self._node(name).rank, number(session, "session", 0, SESSION_MAX) if slash else 0)
+        payload = text.encode().ljust(number(size, "size", 0, self.world.settings.message_bytes_max), b".")
+        submit = Submit(key[1], self._sent.get(key, 0) + 1, service_of(service), payload)
+        self._sent[key] = submit.session_seq
+        self.world.give(key[0], submit)
         self.world.run_until(self.world.now + 1)
 
-    def do_crash(self, name: str) -> None:
-        self.world.crash(self._rank(name))
+    def do_crash(self, daemon: str) -> None:
+        self.world.crash(self._node(daemon).rank)
 
-    def do_stop(self, name: str) -> None:
-        self.world.give(self._rank(name), Stop())
+    def do_stop(self, daemon: str) -> None:
+        self.world.give(self._node(daemon).rank, Stop())
 
-    def do_pause(self, name: str) -> None:
-        self.world.pause(self._rank(name))
+    def do_pause(self, daemon: str) -> None:
+        self.world.pause(self._node(daemon).rank)
 
-    def do_resume(self, name: str) -> None:
-        self.world.resume(self._rank(name))
+    def do_resume(self, daemon: str) -> None:
+        if not self._node(daemon).paused:
+            raise StoryError(f"{daemon} is not paused: `pause {daemon}` pauses it")
+        self.world.resume(self._rank(daemon))
 
-    def do_partition(self, *words: str) -> None:
-        sides = [side.split() for side in " ".join(words).split("|")]
-        self.world.network.partition([[self._rank(name) for name in side] for side in sides])
+    def do_partition(self, *sides: str) -> None:
+        parts = [[self._rank(name) for name in side.split()] for side in " ".join(sides).split("|")]
+        ranks = [rank for part in parts for rank in part]
+        if len(parts) < 2 or len(set(ranks)) < len(ranks):
+            raise StoryError("it needs two sides or more, and each daemon on one of them: `partition a b | c`")
+        self.world.network.partition(parts)
 
     def do_cut(self, pair: str) -> None:
-        source, to = self._pair(pair)
-        if source is None or to is None:
-            raise StoryError("cut names both daemons: cut a>b")
-        self.world.network.cut(source, to)
+        self.world.network.cut(*self._two(pair))
 
     def do_heal(self) -> None:
         self.world.network.heal(self.world.now)
 
-    def do_flap(self, pair: str, down: str, up: str, times: str) -> None:
-        source, to = self._pair(pair)
-        if source is None or to is None:
-            raise StoryError("flap names both daemons: flap a>b 500 500 20")
+    def do_flap(self, pair: str, down_ms: str, up_ms: str, count: str) -> None:
+        source, to = self._two(pair)
         since, network = len(self._rows), self.world.network
-        for _ in range(int(times)):
+        for _ in range(times(count, "number of cuts")):
             for one, other in ((source, to), (to, source)):
                 network.cut(one, other)
-            self._run_busy(int(down))
+            self._run_busy(milliseconds(down_ms))
             for one, other in ((source, to), (to, source)):
                 network.mend(self.world.now, one, other)
-            self._run_busy(int(up))
+            self._run_busy(milliseconds(up_ms))
         views = [row.process.split(":")[0] for row in self._rows[since:] if row.event == "view"]
         told = ", ".join(f"{daemon.name} {views.count(daemon.name)}" for daemon in self.world.cluster.daemons)
-        self._said.append(f"the link came and went {times} times until {self.world.now // MS} ms; views: {told}")
+        self._said.append(f"the link came and went {count} times until {self.world.now // MS} ms; views: {told}")
         self._told = len(self._rows)
 
-    def _run_busy(self, milliseconds: int) -> None:
+    def _run_busy(self, ms: int) -> None:
         """Let time pass while every daemon sends."""
-        end = self.world.now + milliseconds * MS
+        end = self.world.now + ms * MS
         while self.world.now < end:
             for node in self.world.living():
                 self.do_send(self.world.cluster.daemons[node.rank].name, "agreed", "busy")
             self.world.run_until(min(end, self.world.now + 100 * MS))
 
-    def do_lose(self, pair: str, kind: str = "*", count: str = "1") -> None:
-        self._rules.append(Rule(*self._pair(pair), kind, int(count), None))
+    def do_lose(self, pair: str, kind: str = ANY, count: str = "1") -> None:
+        self._rules.append(Rule(*self._pair(pair), kind_of(kind), times(count, "number of datagrams"), None))
 
-    def do_delay(self, pair: str, kind: str, milliseconds: str, count: str = "1") -> None:
-        self._rules.append(Rule(*self._pair(pair), kind, int(count), int(milliseconds) * MS))
+    def do_delay(self, pair: str, kind: str, ms: str, count: str = "1") -> None:
+        left, delay_us = times(count, "number of datagrams"), milliseconds(ms) * MS
+        self._rules.append(Rule(*self._pair(pair), kind_of(kind), left, delay_us))
 
     def do_show(self, *names: str) -> None:
         for name in names:
             if self._clients is not None and (said := self._clients.show(name)) is not None:
                 self._said.append(said)
                 continue
-            node = self.world.nodes[self._rank(name)]
+            if name not in self._names():
+                raise StoryError(f"no daemon and no program is called {name!r}")
+            node = self._node(name)
             seen = node.core.snapshot(node.clocks.at(self.world.now).mono_us)
             self._said.append(f"{name} is in {seen['state']}: {seen['reason']}; view {{{' '.join(seen['members'])}}}")
             self._said += [f"{name} cannot merge with {stranger}" for stranger in seen["strangers"]]
 
     def do_count(self, *words: str) -> None:
-        name = " ".join(words).replace("-", " ")
+        name = counter(words)
         counts = [node.core.kit.count.in_words().get(name, 0) for node in self.world.nodes.values()]
         self._said.append(f"{name}: {sum(counts)}")
 
     def do_check(self) -> None:
+        if self._world is None:
+            raise StoryError(BEGINNING)
         verdicts = check(self._rows)
         broken = [f"{one.guarantee} {one.process}: {one.detail}" for v in verdicts for one in v.violations]
         held = [verdict.guarantee for verdict in verdicts if verdict.premises]
         self._said += broken or [f"no violation; something to check for {' '.join(held)}"]
 
     def _pair(self, text: str) -> tuple[int | None, int | None]:
-        source, _, to = text.partition(">")
+        source, arrow, to = text.partition(">")
+        if not arrow:
+            raise StoryError(f"{text!r} is no direction: write `a>b`, from a to b, or `*` for any daemon")
         return (
-            None if source == "*" else self._rank(source),
-            None if to == "*" else self._rank(to),
+            None if source == ANY else self._rank(source),
+            None if to == ANY else self._rank(to),
         )
+
+    def _two(self, text: str) -> tuple[int, int]:
+        source, to = self._pair(text)
+        if source is None or to is None or source == to:
+            raise StoryError(f"{text!r} does not name two daemons: write `a>b`, from a to b")
+        return source, to
+
+
+def _changed(settings: Settings, words: tuple[str, ...]) -> Settings:
+    """With what a story says of them."""
+    other = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in Settings.__struct_fields__:
+            raise StoryError(f"no setting is called {name!r}: docs/configuration.md lists all, written as NAME=VALUE")
+        other[name] = number(value, name, *bounds(name))
+    return msgspec.structs.replace(settings, **other)
 
 
 def play_story(text: str) -> str:
     """The same story with the transcripts as they are now."""
     story, lines = Story(), []
-    for block in text.strip("\n").split("\n\n"):
+    written = text.strip("\n")
+    at = 1 + text.index(written[:1])
+    for block in written.split("\n\n"):
         commands, _, _ = block.partition("\n----")
-        wanted = [line for line in commands.splitlines() if line.strip() and not line.startswith("#")]
+        wanted = [
+            (number, line)
+            for number, line in enumerate(commands.splitlines(), at)
+            if line.strip() and not line.startswith("#")
+        ]
         lines.append(commands)
         if wanted:
             lines += ["----", *story.play_block(wanted)]
         lines.append("")
+        at += len(block.split("\n")) + 1
     return "\n".join(lines)
 
 

@@ -62,6 +62,12 @@ _CONTROL: Final[tuple[type[Control], ...]] = (
 _CODE: Final = {frame: code for code, frame in enumerate(_CONTROL, start=1)}
 _DECODERS: Final = {code: msgspec.msgpack.Decoder(frame) for frame, code in _CODE.items()}
 _DATA, _RESEND, _UNRELIABLE = 32, 33, 34
+FRAME_NAMES: Final = {code: frame.__name__.lower() for frame, code in _CODE.items()} | {
+    _DATA: "data",
+    _RESEND: "resend",
+    _UNRELIABLE: "unreliable",
+}
+"""What each frame is called in lower case, by its code. For tools that watch a network."""
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 _SENDER = struct.Struct("<BHQ")
@@ -204,7 +210,4 @@ def frame_name(data: bytes) -> str:
     if len(data) < 13 or not data.startswith(MAGIC):
         return ""
     at = 12 + data[11]
-    code = data[at] if at < len(data) else 0
-    if 0 < code <= len(_CONTROL):
-        return _CONTROL[code - 1].__name__.lower()
-    return {_DATA: "data", _RESEND: "resend", _UNRELIABLE: "unreliable"}.get(code, "")
+    return FRAME_NAMES.get(data[at], "") if at < len(data) else ""
