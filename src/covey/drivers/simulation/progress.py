@@ -6,8 +6,8 @@ Not here:  who is passed by others (fairness.py); what is owed at the end of a r
 
 A view is *sound* while all its members are awake in it and hear one another. In a sound view does not get on
 - the first message of a daemon's own that is not delivered there for `PATIENCE_US`,
-- the first message of a session that is not stamped for `PATIENCE_US` while its daemon stamps hardly anything, and no
-  window is closed, or for `LIMIT_US` whatever it stamps, if no receiver makes senders wait,
+- the first message of a session that is not stamped for `PATIENCE_US` while its daemon stamps hardly anything, or for
+  `LIMIT_US` whatever it stamps, if no window is closed and no receiver makes senders wait,
 - a receiver that made senders wait in the view before and ends, `SOON_US` into the next, without having asked again.
 
 Other messages would bring along in time what does not get on by itself, and at the end of a run everybody speaks once
@@ -38,7 +38,7 @@ ASKED_AGAIN = "asked again in a new view"
 PATIENCE_US = 2_000_000
 LIMIT_US = 3_500_000
 BUSY = 10
-"""Who has stamped so many meanwhile, or found a window closed that opens and closes, was not idle: others had turns."""
+"""Who has stamped so many meanwhile was not idle: others had turns. Who found a window closed so often had no room."""
 SOON_US = 100_000
 """A receiver asks again as soon as there is a view."""
 _LOOK_US = 250_000
@@ -54,8 +54,12 @@ class _Since(NamedTuple):
     stable: str
     """How far everybody was known to be."""
 
+    def had_no_room(self, now: _Since) -> bool:
+        """Whether windows were closed for others that are slow, but get on."""
+        return now.closed - self.closed >= BUSY and now.stable != self.stable
+
     def was_busy(self, now: _Since) -> bool:
-        return now.stamped - self.stamped >= BUSY or (now.closed - self.closed >= BUSY and now.stable != self.stable)
+        return now.stamped - self.stamped >= BUSY
 
 
 @dataclass(slots=True)
@@ -122,7 +126,8 @@ class Progress:
         watched.waiting = {what: watched.waiting.get(what, begun) for what in self._to_be_stamped(node)}
         for what, since in list(watched.waiting.items()):
             waited = now - since.at
-            if waited >= LIMIT_US or (waited >= PATIENCE_US and not since.was_busy(begun)):
+            patience = LIMIT_US if since.was_busy(begun) else PATIENCE_US
+            if waited >= patience and not since.had_no_room(begun):
                 self._violation(node, what, waited)
                 watched.waiting[what] = begun
         if watched.undelivered:
