@@ -26,7 +26,7 @@ from .planting import Fault, draw, plantable
 from .score import Score
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("src", "tests", "pyproject.toml")
+COPIED = ("src", "tests", "docs", "pyproject.toml")
 STOPPED = 130
 
 
