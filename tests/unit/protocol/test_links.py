@@ -152,6 +152,13 @@ def test_the_deadline_of_a_link_stands_in_the_table(alone: Operation, link: Test
     assert not alone.kit.deadlines.is_set(EvsDeadline.LINK)
 
 
+def test_a_link_that_waits_for_nothing_is_not_looked_at(alone: Operation, link: TestLink) -> None:
+    idle = alone.links.by_peer[2] = TestLink(2)
+    link.due = 10
+    alone.on_deadline(EvsDeadline.LINK, 10)
+    assert (link.looked_at, idle.looked_at) == ([10], [])
+
+
 def test_a_link_that_fails_ends_the_view(link: TestLink) -> None:
     network = TinyNetwork(one_daemon_sites(2))
     network.form_view()

@@ -303,3 +303,12 @@ def test_a_closed_window_is_counted_and_opens_again(cluster: Cluster) -> None:
     network.run(SECOND_US)
     assert network.daemons[0].kit.count[Counter.WINDOW_CLOSED] > 0
     assert [len(network.payloads(rank)) for rank in network.daemons] == [30, 30, 30]
+
+
+def test_nobody_is_said_to_be_far_ahead_whose_clock_is_right() -> None:
+    network = quiet(one_site(3))
+    network.submit(0, 1, b"x", Service.AGREED)
+    network.run(SECOND_US)
+    assert network.payloads(2) == [b"x"]
+    assert Counter.STAMP_FAR_AHEAD not in network.daemons[2].kit.count
+    assert not [effect for effect in network.effects[2] if isinstance(effect, Notice)]

@@ -198,6 +198,12 @@ def test_a_message_begun_in_one_view_starts_again_in_the_next() -> None:
     assert [(one.fragment, one.payload) for one in take_all(queue)] == [(0, b"abcd"), (1, b"efgh"), (2, b"i")]
 
 
+def test_what_was_only_looked_at_is_not_begun_again() -> None:
+    queue = make_queue(b"abcdefghi")
+    assert queue.next_bytes() > 0
+    assert not queue.begin_again()
+
+
 def test_fifo_numbers_count_anew_when_the_engine_says_so() -> None:
     queue = make_queue(b"a", b"b")
     queue.take(2, 1, 1)
