@@ -55,7 +55,9 @@ BYTES_MAX = 1 << 40
 WAITING_BYTES = frozenset({"submit_queue_bytes", "session_send_bytes", "session_receive_bytes", "clients_bytes_max"})
 """Settings that bound memory, and so may be as large as memory is; no datagram carries them."""
 
-MAY_BE_ZERO = frozenset({"block_percent", "session_silence_max_ms", "session_lag_max_ms", "clients_bytes_max"})
+MAY_BE_ZERO = frozenset(
+    {"block_percent", "session_silence_max_ms", "session_lag_max_ms", "clients_bytes_max", "token_rest_ms"}
+)
 """Settings that 0 switches off, or leaves to the machine."""
 
 SITE_MAX = 65_535
@@ -312,6 +314,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How often a daemon with something to send asks for a parked token. Shorter: the first message after a rest waits
     less where the first question was lost.
     """
+    token_rest_ms: int = 8
+    """For how long the token stays where the only sender is, while nothing but stability waits. Longer: fewer steps for
+    each message, and a lost packet that no other follows is asked for later. 0: it never stays.
+
+    Checked: ≤ `token_lost_ms` / 5
+    """
 
     # --- Between sites
 
@@ -452,6 +460,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         self._require(
             self.attempt_timeout_ms >= 5 * self.exchange_resend_ms, "attempt_timeout_ms >= 5 * exchange_resend_ms"
         )
+        self._require(self.token_rest_ms <= self.token_lost_ms // 5, "token_rest_ms <= token_lost_ms / 5")
         self._require(self.alive_fast_ms <= self.alive_interval_ms, "alive_fast_ms <= alive_interval_ms")
         self._require(self.packet_bytes >= 512, "packet_bytes >= 512")
         self._require(

@@ -13,6 +13,7 @@ from covey.protocol import requests
 from covey.protocol.admission import Admission
 from covey.protocol.asked import Sending
 from covey.protocol.desk import Desk
+from covey.protocol.dialects.joining import Joining
 from covey.protocol.effects import Deliver
 from covey.protocol.groups import layer
 from covey.protocol.groups.layer import Groups, Out, names
@@ -27,6 +28,7 @@ from covey.protocol.telling import NextView, Passed, Telling, Told
 from covey.protocol.transport import queue
 from covey.protocol.transport.queue import SubmitQueue, Waiting
 from covey.protocol.values import Bundle, Kind, Service, Stay
+from covey.protocol.wire.session import SENDING
 
 from .mutants import Mutant
 
@@ -253,6 +255,24 @@ def _who_came_back_was_there(right: Any) -> Any:
     return network_view
 
 
+def _joined_if(field: str, where: slice) -> Callable[[Any], Any]:
+    """What differs there is joined all the same."""
+
+    def make(right: Any) -> Any:
+        def take(self: Joining, code: int, body: memoryview) -> bool:
+            if code == SENDING and len(body) > self._records_at:
+                setattr(self, field, body[where.start : where.stop or self._records_at])
+            return right(self, code, body)  # type: ignore[no-any-return]
+
+        return take
+
+    return make
+
+
+def _joined_as(change: Callable[[Joining, Sending], Sending]) -> Callable[[Any], Any]:
+    return lambda right: lambda self: change(self, right(self))
+
+
 def _one_is_too_few(right: Any) -> Any:
     def problem(session: ClientSession, sending: Sending, known: Destinations) -> str:
         return "it sent one message" if sending.messages == 1 else right(session, sending, known)
@@ -267,6 +287,26 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
         NetworkStep,
         "_network_view",
         _who_came_back_was_there,
+    ),
+    "joined whatever the destinations": Mutant(
+        "S7", "messages for different groups become one run", Joining, "take", _joined_if("_names", slice(14, None))
+    ),
+    "joined whatever the service": Mutant(
+        "M5", "safe messages travel with agreed ones", Joining, "take", _joined_if("_head", slice(0, 2))
+    ),
+    "joined and counted once": Mutant(
+        "blame",
+        "a run has the count of its first",
+        Joining,
+        "run",
+        _joined_as(lambda joining, run: run._replace(messages=1)),
+    ),
+    "joined under the last number": Mutant(
+        "blame",
+        "a run has the number of its last message",
+        Joining,
+        "run",
+        _joined_as(lambda joining, run: run._replace(session_seq=run.session_seq + run.messages - 1)),
     ),
     "a single message is refused": Mutant(
         "blame", "a message that travels alone ends its session", requests, "sending_problem", _one_is_too_few

@@ -67,9 +67,9 @@ def _one_less(right: Any) -> Any:
 
 
 def _any_data_will_do(right: Any) -> Any:
-    def on_data(self: Ring, frame: Data, datagram: bytes, deadlines: DeadlineTable) -> Any:
+    def on_data(self: Ring, frame: Data, datagram: bytes, now_us: int, deadlines: DeadlineTable) -> Any:
         deadlines.clear(EvsDeadline.TOKEN_RESEND)
-        return right(self, frame, datagram, deadlines)
+        return right(self, frame, datagram, now_us, deadlines)
 
     return on_data
 
@@ -109,6 +109,13 @@ def _sixty_go_first(right: Any) -> Any:
         return self._next
 
     return peek
+
+
+def _seen_again(right: Any) -> Any:
+    def revise(self: floors.TwoVisits, value: int) -> None:
+        self.see(value)
+
+    return revise
 
 
 def _always(value: object) -> Callable[[Any], Any]:
@@ -486,6 +493,9 @@ MUTANTS |= {
     "nobody asks for the token": Mutant("progress", "a parked token stays where it is", Ring, "hurry", _always([])),
     "sixty go first": Mutant(
         "progress", "one session is passed over, though others have turns", SubmitQueue, "_peek", _sixty_go_first
+    ),
+    "two turns are two visits": Mutant(
+        "M6", "what is sent while the token stays is believed to be everywhere", floors.TwoVisits, "revise", _seen_again
     ),
     "an honest token is refused": Mutant(
         "blame", "a few lost packets make a token impossible", Ring, "_is_possible", _no_window

@@ -75,12 +75,15 @@ class Requests:
                 session.words.put_back(word)
         if session.phase is Phase.ENDING:
             session.words.clear()
-        elif session.words.problem is not None and turn > 0:
+        elif session.words.problem is not None and turn > 0 and not waits:
             self._broken(session, session.words.problem)
         elif session.words and not waits:
             self._desk.unheard[session.connection] = session
         elif not session.words:
             self._desk.queue.give_up(session.number)  # What waited for room may have been refused for another reason.
+        if session.words.joined:
+            self._desk.kit.count.add(Counter.SENDS_JOINED, session.words.joined)
+            session.words.joined = 0
         self._desk.count_words(session)
         self._after(session)
 
@@ -135,7 +138,7 @@ class Requests:
             return
         address = desk.address(word.name)
         process = f"{address}:{desk.kit.me.boot}.{session.number}"
-        session.open(word, process, settings.message_bytes_max)
+        session.open(word, process, settings.message_bytes_max, settings.bundle_bytes)
         if desk.names.take(word.name, session.number):
             desk.kit.count.add(Counter.NAME_CAME_BACK)
         desk.by_number[session.number] = session

@@ -36,6 +36,7 @@ class LineReader:
         self._line_bytes_max = HELLO_BYTES_MAX
         self._prefix = b""
         self._seq = 0
+        self.joined = 0
 
     def __bool__(self) -> bool:
         return self._waits is not None or b"\n" in self._data
@@ -49,7 +50,7 @@ class LineReader:
         is_long = b"\n" not in self._data and len(self._data) > self._line_bytes_max
         return FrameError("line too long") if is_long else None
 
-    def open(self, process: str, message_bytes_max: int) -> None:
+    def open(self, process: str, message_bytes_max: int, bundle_bytes: int) -> None:
         self._prefix = sender_prefix(process)
         self._line_bytes_max = message_bytes_max
 

@@ -64,6 +64,10 @@ class Peer:
         body = b"".join([sender_prefix(self.process), *record_parts(0, payload)])
         return b"".join(sending_parts(Sending(service, flags, 1, self.seq, groups, body)))
 
+    def apart(self, number: int, *groups: str, payload: bytes = b"hi") -> bytes:
+        """The bytes of the next message, by turns agreed and causal: no two neighbours may travel in one bundle."""
+        return self.sending(*groups, payload=payload, service=Service.CAUSAL if number % 2 else Service.AGREED)
+
     def read(self, milliseconds: int = 50) -> list[FromDaemon]:
         """Everything that waits, after some time."""
         self.network.run(milliseconds * 1_000)

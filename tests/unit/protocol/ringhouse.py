@@ -17,7 +17,7 @@ from covey.protocol.evs.codec import Codec
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.frames import Chunk, Data, Frame, Hurry, Parked, Token
 from covey.protocol.evs.growth import Growth
-from covey.protocol.evs.links.ring import Ring, Visit
+from covey.protocol.evs.links.ring import Ring, Standing, Turn
 from tests.unit.protocol.builders import VIEW
 
 SMALL = Settings(
@@ -44,6 +44,7 @@ class Member:
         self.numbers: list[int] = []
         self.accepted: list[int] = []
         self.line_at_visit = 0
+        self.may_rest = False
 
     @property
     def line(self) -> int:
@@ -52,8 +53,9 @@ class Member:
 
     def visit(self, now_us: int) -> list[Send]:
         """Use the token: send as much as waits and is allowed, one chunk a packet."""
+        assert self.ring.holding is not None
+        self.ring.arrive(Standing(self.line, {0: self.line}, self.ring.holding.site_seq, self.ring.holding.site_seq))
         token = self.ring.holding
-        assert token is not None
         fresh = range(token.site_seq + 1, token.site_seq + 1 + min(self.waiting, self.ring.allowance(token)))
         self.waiting -= len(fresh)
         self.numbers += fresh
@@ -61,12 +63,13 @@ class Member:
         last = token.site_seq + len(fresh)
         busy = self.waiting > 0 or self.ring.line_everywhere.usable < last
         packets = [[Chunk(0, number, 0, 1, b"")] for number in fresh]
-        return self.ring.turn(Visit(self.line, {0: self.line}, last, last, packets, busy), now_us, self.deadlines)
+        turn = Turn(packets, busy, may_rest=self.may_rest and not self.waiting)
+        return self.ring.turn(Standing(self.line, {0: self.line}, last, last), turn, now_us, self.deadlines)
 
     def take(self, frame: Frame, data: bytes, now_us: int) -> list[Send]:
         """What the daemon does with a frame of the ring."""
         if isinstance(frame, Data):
-            chunks = self.ring.on_data(frame, data, self.deadlines)
+            chunks = self.ring.on_data(frame, data, now_us, self.deadlines)
             self.numbers += [] if isinstance(chunks, Dropped) else [chunk.number for chunk in chunks]
         elif isinstance(frame, Token):
             if self.ring.why_not(frame) is not None:
@@ -91,6 +94,11 @@ class Member:
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Send]:
         if deadline is EvsDeadline.TOKEN_RESEND:
             return self.ring.resend_token(now_us, self.deadlines)
+        if deadline is EvsDeadline.REST:
+            self.may_rest = False
+            sends = self.visit(now_us)
+            self.may_rest = True
+            return sends
         assert deadline is EvsDeadline.HURRY, f"rank {self.ring.me}: {deadline}"
         return self.ring.hurry(now_us, self.deadlines)
 

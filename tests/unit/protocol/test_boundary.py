@@ -192,7 +192,7 @@ def test_while_clients_are_behind_the_engine_holds_back() -> None:
     house = House(Portions(told=1, behind=0))
     house.al.say(JoinGroup("room"))
     house.al.read()
-    sends = b"".join(house.bo.sending("room") for _ in range(3))
+    sends = b"".join(house.bo.apart(number, "room") for number in range(3))
     house.bo.write(sends)
     assert house.daemon.clients.behind
     delivered = len(house.told(Deliver))

@@ -83,6 +83,7 @@ FRAMES: dict[str, Frame] = {
         requests=(7, 8),
     ),
     "data": Data(VIEW, 17, 9, (Chunk(1, 4, 0, 1, encode_bundle(MESSAGE)), Chunk(1, 5, 1, 3, b"middle"))),
+    "data_kept": Data(VIEW, 17, 10, (Chunk(1, 6, 0, 1, encode_bundle(MESSAGE)),), kept=True),
     "resend": Resend(Ballot(8, 2, 5), (MESSAGE,)),
     "unreliable": Unreliable(VIEW, msgspec.structs.replace(MESSAGE, number=0, stamp=0, service=Service.UNRELIABLE)),
 }
@@ -116,7 +117,7 @@ def test_a_vector_is_understood(name: str) -> None:
 
 
 def test_the_vectors_are_of_this_version() -> None:
-    assert VERSION == 3
+    assert VERSION == 4
     assert {path.stem for path in VECTORS.iterdir()} == set(FRAMES)
 
 

@@ -85,7 +85,7 @@ def test_larger_frames_are_accepted_once_it_is_known_who_speaks() -> None:
     said = NativeReader()
     said.put(frame(1) + encode_word(JoinGroup("x" * (HELLO_BYTES_MAX + 1))))
     said.next()
-    said.open("al@a:1.101", 1 << 20)
+    said.open("al@a:1.101", 1 << 20, 8_192)
     with pytest.raises(FrameError, match="malformed frame"):  # It is read: its name is too long, and not the frame.
         said.next()
     assert said.problem is None

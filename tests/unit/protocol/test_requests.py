@@ -58,7 +58,7 @@ def test_a_busy_session_does_not_keep_others_from_their_turn() -> None:
 def test_who_comes_later_has_its_turn_while_others_have_more_to_say() -> None:
     house = network(portions=BUSY)
     busy, quiet = two(house)
-    busy.write(b"".join(busy.sending("room") for _ in range(400)))
+    busy.write(b"".join(busy.apart(number, "room") for number in range(400)))
     for _ in range(3):
         quiet.say(JoinGroup("room"))
         steps = len(house.steps[0])
@@ -71,7 +71,7 @@ def test_who_comes_later_has_its_turn_while_others_have_more_to_say() -> None:
 def test_who_has_more_to_say_is_not_read_until_that_is_done() -> None:
     house = network(portions=BUSY)
     busy, _ = two(house)
-    busy.write(b"".join(busy.sending("room") for _ in range(40)))
+    busy.write(b"".join(busy.apart(number, "room") for number in range(40)))
     house.run(10_000)
     reading = [one.read for one in house.effects[0] if isinstance(one, ClientReading)]
     assert reading == [False, True]
@@ -83,7 +83,7 @@ def test_what_one_says_keeps_its_order_across_turns() -> None:
     quiet.say(JoinGroup("room"))
     quiet.read()
     letters = [bytes([65 + number]) for number in range(26)]
-    busy.write(b"".join(busy.sending("room", payload=letter) for letter in letters))
+    busy.write(b"".join(busy.apart(number, "room", payload=letter) for number, letter in enumerate(letters)))
     assert arrived(quiet) == letters
 
 
@@ -91,7 +91,7 @@ def test_somebody_who_waits_and_is_forgotten_breaks_a_rule() -> None:
     house = network(portions=BUSY)
     house.checks = False
     busy, _ = two(house)
-    busy.write(b"".join(busy.sending("room") for _ in range(40)))
+    busy.write(b"".join(busy.apart(number, "room") for number in range(40)))
     house.daemons[0].check(full=True)
     house.daemons[0].clients._desk.unheard.clear()
     with pytest.raises(AssertionError, match="K1"):
@@ -108,7 +108,7 @@ def test_who_sends_and_closes_at_once_loses_nothing_that_was_read(portions: Port
     quiet.say(JoinGroup("room"))
     quiet.read()
     letters = [bytes([65 + number]) for number in range(26)]
-    data = b"".join(busy.sending("room", payload=letter) for letter in letters)
+    data = b"".join(busy.apart(number, "room", payload=letter) for number, letter in enumerate(letters))
     house.give(0, ClientBytes(1, data), ClientGone(1))
     assert arrived(quiet) == letters
     house.run(SECOND_US)
@@ -122,7 +122,7 @@ def test_nothing_is_lost_either_while_there_is_no_room() -> None:
     quiet.say(JoinGroup("room"))
     quiet.read()
     letters = [bytes([65 + number]) for number in range(26)]
-    data = b"".join(busy.sending("room", payload=bytes(150) + letter) for letter in letters)
+    data = b"".join(busy.apart(number, "room", payload=bytes(150) + letter) for number, letter in enumerate(letters))
     house.give(0, ClientBytes(1, data), ClientGone(1))
     assert house.daemons[0].clients.snapshot(house.now)["connection_count"] == 2
     assert arrived(quiet) == letters
@@ -150,13 +150,13 @@ def large_beside_small(house: TinyNetwork) -> int:
     for number, peer in enumerate(small[1:]):
         peer.hello(f"small{number}")
     for peer in small:
-        peer.write(b"".join(peer.sending("room", payload=bytes(400)) for _ in range(40)))
+        peer.write(b"".join(peer.apart(number, "room", payload=bytes(400)) for number in range(40)))
     quiet.send("room", payload=bytes(9_000))
     sizes: list[int] = []
     for _ in range(50):
         house.run(1_000)
         for peer in small:
-            peer.write(b"".join(peer.sending("room", payload=bytes(400)) for _ in range(10)))
+            peer.write(b"".join(peer.apart(number, "room", payload=bytes(400)) for number in range(10)))
         sizes = [len(b"".join(one.payloads)) for one in house.delivered(0)]
         if max(sizes, default=0) > 9_000:
             break

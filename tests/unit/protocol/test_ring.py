@@ -105,14 +105,14 @@ def test_a_packet_is_handed_up_once() -> None:
     member, _ = first_visit(waiting=0)
     _, (packet, *_) = first_visit(waiting=3)
     assert isinstance(packet, Data)
-    assert member.ring.on_data(packet, b"", member.deadlines) == packet.chunks
-    assert member.ring.on_data(packet, b"", member.deadlines) == Dropped(Counter.PACKET_DUPLICATE)
+    assert member.ring.on_data(packet, b"", 0, member.deadlines) == packet.chunks
+    assert member.ring.on_data(packet, b"", 0, member.deadlines) == Dropped(Counter.PACKET_DUPLICATE)
 
 
 def test_a_packet_far_beyond_the_window_is_dropped() -> None:
     member, _ = first_visit(waiting=0)
     far = Data(member.ring.view, 1, 2 * SMALL.ring_packets_unstable + 1, ())
-    assert member.ring.on_data(far, b"", member.deadlines) == Dropped(Counter.PACKET_BEYOND_WINDOW)
+    assert member.ring.on_data(far, b"", 0, member.deadlines) == Dropped(Counter.PACKET_BEYOND_WINDOW)
 
 
 # --- the token
@@ -159,11 +159,11 @@ def test_a_token_that_was_lost_is_repeated_by_its_last_sender() -> None:
 def test_a_packet_of_a_later_turn_shows_that_the_token_has_arrived() -> None:
     member, _ = first_visit(waiting=0)
     view = member.ring.view
-    member.ring.on_data(Data(view, 1, 1, ()), b"", member.deadlines)
+    member.ring.on_data(Data(view, 1, 1, ()), b"", 0, member.deadlines)
     assert member.deadlines.is_set(EvsDeadline.TOKEN_RESEND)
-    member.ring.on_data(Data(view, 2, 1, ()), b"", member.deadlines)
+    member.ring.on_data(Data(view, 2, 1, ()), b"", 0, member.deadlines)
     assert member.deadlines.is_set(EvsDeadline.TOKEN_RESEND), "a packet that is dropped shows nothing"
-    member.ring.on_data(Data(view, 2, 2, ()), b"", member.deadlines)
+    member.ring.on_data(Data(view, 2, 2, ()), b"", 0, member.deadlines)
     assert not member.deadlines.is_set(EvsDeadline.TOKEN_RESEND)
     assert member.deadlines.is_set(EvsDeadline.TOKEN_LOST)
 

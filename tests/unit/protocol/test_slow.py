@@ -33,7 +33,7 @@ def slow() -> SlowClients:
 def session(waiting: int = 0, policy: Policy = "block", since_us: int = 0, connection: int = 1) -> ClientSession:
     """An open session for which so many bytes wait."""
     one = ClientSession(ClientConnected(connection), 100 + connection, NATIVE, since_us, TOTAL)
-    one.open(Open("slow", policy=policy), "slow@a:1.101", 3_000)
+    one.open(Open("slow", policy=policy), "slow@a:1.101", 3_000, 8_192)
     one.outbox.put(Entry(DaemonSpoke(), waiting, (bytes(waiting),)), since_us)
     return one
 

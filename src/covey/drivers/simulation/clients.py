@@ -205,8 +205,12 @@ class Program:
         size = _LARGE if random.random() < 0.02 and service is not Service.UNRELIABLE else random.choice(_SIZES)
         if service is Service.UNRELIABLE:
             size = min(size, 200)
-        for _ in range(random.choice((1, 1, 1, 5))):
+        count = random.choice((1, 1, 1, 5))
+        one_by_one = count > 1 and random.random() < 0.5
+        for _ in range(count):
             self._say(to, random.randbytes(size), service, random.random() < 0.1)
+            if one_by_one:
+                self._write()
 
     def _say(self, to: list[str], payload: bytes, service: Service, self_discard: bool = False) -> None:
         seq = self._open().send(to, payload, SendOptions(service, self_discard=self_discard))

@@ -159,6 +159,7 @@ def _settings(cluster: Cluster, far: bool, random: Random) -> Settings:
         bundle_bytes=random.choice((700, 2_000, 8_192)),
         ring_packets_per_visit=random.choice((3, 20)),
         ring_packets_after_token=random.choice((1, 6)),
+        token_rest_ms=random.choice((0, 3, 8, 8)),
         recovery_batch_bundles=random.choice((2, 64)),
     )
 

@@ -64,6 +64,8 @@ PROBES = (
     Probe(Counter.CLIENT_WORK_LEFT, 0.30, "more to do for clients than one step does", True),
     Probe(Counter.SENDING_WAITS, 0.10, "a daemon asks the others to send less", True),
     Probe(Counter.GROUP_PARTS_ASKED, 0.05, "memberships of strangers that do not fit one datagram", True),
+    Probe(Counter.SENDS_JOINED, 0.30, "messages sent one by one that travel as one bundle", True),
+    Probe(Counter.TOKEN_KEPT, 0.20, "a token that stayed where the only sender was"),
     Probe(Counter.NAME_CAME_BACK, 0.10, "a session under the name of an earlier one", True),
     Probe(Counter.SEVERAL_GROUPS_ACROSS_MERGE, 0.10, "a message to several groups after the signal of a merge", True),
     Probe(

@@ -54,7 +54,8 @@ def send(session: blocking.Session, task: TrafficTask) -> TrafficResult:
     sent = _send_paced(session, task, service) if paced else _send_freely(session, task, service, pattern)
     # The last one must come, whatever may become of the others.
     last = stamped(task.size) if paced else pattern.payloads(sent + 1, 1)[0]
-    session.send(GROUP, last, max(service, Service.RELIABLE), LAST)
+    # Nobody is called so that gets it back: it differs from the others, and travels alone.
+    session.send(GROUP, last, max(service, Service.RELIABLE), LAST, self_discard=True)
     return TrafficResult(
         name=task.name,
         messages=sent + 1,

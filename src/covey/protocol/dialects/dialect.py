@@ -23,8 +23,11 @@ class Reader(Protocol):
     def problem(self) -> FrameError | None:
         """Why nothing more can be read from this stream."""
 
-    def open(self, process: str, message_bytes_max: int) -> None:
-        """The program is let in: it speaks for this process, and its messages may be so large."""
+    joined: int
+    """Messages that came one by one and were joined to the one before; whoever counts them sets it back."""
+
+    def open(self, process: str, message_bytes_max: int, bundle_bytes: int) -> None:
+        """The program is let in: it speaks for this process, and its messages, and bundles of them, may be so large."""
 
     def put(self, data: bytes) -> None: ...
 

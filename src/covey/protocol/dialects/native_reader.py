@@ -1,7 +1,7 @@
 """What a client of the native dialect has said: bytes, cut into frames one by one as their turn comes.
 
 In:        what arrived on its stream.  Out: requests, in order; one that has to wait can be put back.
-Not here:  doing it (requests.py).
+Not here:  doing it (requests.py), how messages that came one by one become one run (joining.py).
 
 Bounded: one read for each that the driver makes before it is told to stop, and one unfinished frame.
 """
@@ -19,6 +19,7 @@ from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter, read_from_cli
 from covey.protocol.wire.words import MAGIC, VERSION, Bye, ClientAlive, Hello, JoinGroup, LeaveGroup
 
 from .dialect import Wording
+from .joining import Joining
 
 Frame = tuple[int, memoryview]
 
@@ -35,7 +36,11 @@ class NativeReader:
         self._splitter = Splitter(HELLO_BYTES_MAX)
         self._reads: deque[tuple[Iterator[Frame], int]] = deque()
         self._waits: Request | None = None
+        self._ahead: Frame | None = None
+        """Of the first read: looked at, and not for the run before it."""
+        self._joining = Joining()
         self._read_bytes = 0
+        self.joined = 0
 
     def __bool__(self) -> bool:
         return self._waits is not None or bool(self._reads)
@@ -48,8 +53,9 @@ class NativeReader:
     def problem(self) -> FrameError | None:
         return self._splitter.problem
 
-    def open(self, process: str, message_bytes_max: int) -> None:  # noqa: ARG002 - it writes its name by itself
+    def open(self, process: str, message_bytes_max: int, bundle_bytes: int) -> None:
         self._splitter.frame_bytes_max = message_bytes_max + FRAME_SLACK
+        self._joining = Joining(process, bundle_bytes)
 
     def put(self, data: bytes) -> None:
         self._reads.append((self._splitter.frames(data), len(data)))
@@ -61,13 +67,23 @@ class NativeReader:
             return request
         while self._reads:
             frames, size = self._reads[0]
-            frame = next(frames, None)
+            frame, self._ahead = self._ahead or next(frames, None), None
             if frame is not None:
                 word = read_from_client(*frame)
-                return word if isinstance(word, Sending) else _request(word)
+                return self._with_those_behind(word, frame, frames) if isinstance(word, Sending) else _request(word)
             self._reads.popleft()
             self._read_bytes -= size
         return None
+
+    def _with_those_behind(self, first: Sending, frame: Frame, frames: Iterator[Frame]) -> Sending:
+        """What came in the same read and goes the same way joins the first."""
+        self._ahead = next(frames, None)
+        if self._ahead is None or not self._joining.begin(first, *frame):
+            return first
+        while self._ahead is not None and self._joining.take(*self._ahead):
+            self._ahead = next(frames, None)
+            self.joined += 1
+        return self._joining.run()
 
     def put_back(self, request: Request) -> None:
         self._waits = request
@@ -75,7 +91,7 @@ class NativeReader:
     def clear(self) -> None:
         self._splitter = Splitter(HELLO_BYTES_MAX)
         self._reads.clear()
-        self._waits = None
+        self._waits = self._ahead = None
         self._read_bytes = 0
 
 

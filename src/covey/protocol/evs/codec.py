@@ -41,7 +41,7 @@ from .frames import (
 )
 
 MAGIC: Final = b"Cv"
-VERSION: Final = 3
+VERSION: Final = 4
 
 _CONTROL: Final[tuple[type[Control], ...]] = (
     Alive,
@@ -73,6 +73,8 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _SENDER = struct.Struct("<BHQ")
 _BALLOT = struct.Struct("<QHQ")
 _PACKET = struct.Struct("<QQH")
+_KEPT: Final = 0x8000
+"""In the count of chunks, of which no packet has that many."""
 _CHUNK = struct.Struct("<HQHHI")
 _COUNT = struct.Struct("<H")
 
@@ -180,7 +182,10 @@ def _read_bundles(body: memoryview, count: int) -> tuple[Bundle, ...]:
 
 
 def _data_parts(frame: Data) -> list[Payload]:
-    parts: list[Payload] = [_BALLOT.pack(*frame.view), _PACKET.pack(frame.turn, frame.packet_seq, len(frame.chunks))]
+    parts: list[Payload] = [
+        _BALLOT.pack(*frame.view),
+        _PACKET.pack(frame.turn, frame.packet_seq, len(frame.chunks) | (_KEPT if frame.kept else 0)),
+    ]
     for chunk in frame.chunks:
         data = chunk.data if isinstance(chunk.data, tuple) else (chunk.data,)
         parts.append(_CHUNK.pack(chunk.site, chunk.number, chunk.piece, chunk.pieces, sum(map(len, data))))
@@ -190,6 +195,7 @@ def _data_parts(frame: Data) -> list[Payload]:
 
 def _read_data(view: Ballot, data: bytes, at: int) -> Data:
     turn, packet_seq, count = _PACKET.unpack_from(data, at)
+    count, kept = count & ~_KEPT, count >= _KEPT
     at += _PACKET.size
     whole, end = memoryview(data), len(data)
     chunks = []
@@ -202,7 +208,7 @@ def _read_data(view: Ballot, data: bytes, at: int) -> Data:
         at += length
     if at != end:
         raise FrameError("malformed packet", f"{end - at} bytes too many")
-    return Data(view, turn, packet_seq, tuple(chunks))
+    return Data(view, turn, packet_seq, tuple(chunks), kept)
 
 
 def frame_name(data: bytes) -> str:

@@ -16,6 +16,7 @@ class EvsDeadline(Enum):
     TOKEN_RESEND = "the successor has not shown that it has the token"
     TOKEN_LOST = "the token did not come back"
     HURRY = "ask again for a parked token"
+    REST = "the token has been kept here for long enough"
     ANNOUNCE = "tell the other sites how far we are"
     LINK = "a link to another site wants to be looked at"
 
@@ -27,6 +28,7 @@ WORKING: Final = (
     EvsDeadline.TOKEN_RESEND,
     EvsDeadline.TOKEN_LOST,
     EvsDeadline.HURRY,
+    EvsDeadline.REST,
     EvsDeadline.ANNOUNCE,
     EvsDeadline.LINK,
 )

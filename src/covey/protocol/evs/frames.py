@@ -214,6 +214,8 @@ class Data(msgspec.Struct, frozen=True, gc=False):
     turn: int
     packet_seq: int
     chunks: tuple[Chunk, ...]
+    kept: bool = False
+    """Its sender keeps the token for a while."""
 
 
 class Resend(NamedTuple):

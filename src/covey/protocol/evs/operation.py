@@ -114,7 +114,7 @@ class Operation:
 
     def on_data(self, sender: Life, frame: Data, datagram: bytes, now_us: int) -> list[Effect | Dropped]:
         if self._site_of[sender] == self.kit.site:
-            chunks = self.stamper.arrived(frame, datagram)
+            chunks = self.stamper.arrived(frame, datagram, now_us)
         else:
             chunks = self.links.arrived(sender.rank, frame, datagram)
         if isinstance(chunks, Dropped):

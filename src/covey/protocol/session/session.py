@@ -66,14 +66,14 @@ class ClientSession:
         self.heard_us = 0
         """When something was last read from it, by the clock of silence."""
 
-    def open(self, asked: Open, process: str, message_bytes_max: int) -> None:
+    def open(self, asked: Open, process: str, message_bytes_max: int, bundle_bytes: int) -> None:
         self.phase = Phase.OPEN
         self.name = asked.name
         self.process = process
         self.prefix = sender_prefix(process)
         self.priority = asked.priority
         self.policy = asked.policy
-        self.words.open(process, message_bytes_max)
+        self.words.open(process, message_bytes_max, bundle_bytes)
 
     @property
     def backlog(self) -> int:

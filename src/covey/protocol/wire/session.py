@@ -65,7 +65,8 @@ _CODE: Final[dict[type[Word], int]] = {word: code for code, word in enumerate(_C
     word: code for code, word in enumerate(_DAEMON_WORDS, start=33)
 }
 _DECODERS: Final = {code: msgspec.msgpack.Decoder(word) for word, code in _CODE.items()}
-_SENDING, _ARRIVED = 32, 64
+SENDING: Final = 32
+_ARRIVED: Final = 64
 _SERVICES: Final = tuple(Service)
 _encode: Final = msgspec.msgpack.Encoder().encode
 
@@ -87,7 +88,7 @@ def sending_head(
 ) -> bytes:
     """Everything of the SEND frame but its body."""
     head = _SEND.pack(service, flags, messages, session_seq, len(groups)) + pack_groups(groups)
-    return _HEAD.pack(len(head) + body_bytes, _SENDING) + head
+    return _HEAD.pack(len(head) + body_bytes, SENDING) + head
 
 
 def sending_parts(sending: Sending) -> list[Payload]:
@@ -223,7 +224,7 @@ class Splitter:
 
 
 def read_from_client(code: int, body: memoryview) -> FromClient:
-    if code == _SENDING:
+    if code == SENDING:
         return _read_sending(body)
     if not 1 <= code <= len(_CLIENT_WORDS):
         raise FrameError("unknown frame kind", str(code))

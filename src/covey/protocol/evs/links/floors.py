@@ -34,3 +34,7 @@ class TwoVisits:
         self.usable = max(self.usable, min(self._last, value))
         self._last = value
         return self.usable
+
+    def revise(self, value: int) -> None:
+        """The value that the last visit leaves behind, where that has changed since. It was one visit."""
+        self._last = value

@@ -6,7 +6,8 @@ Not here:  what is in a packet (transport/), order and stamps (ordering/, the en
 
 The token is retransmitted by its last sender, with the same number, but never made anew inside a view. Passing is
 accelerated: the last packets of a turn follow the token, so packets are requested only up to the number that the
-previous token named. An idle token is parked, and hurried on by whoever has something to send.
+previous token named. A visit may have several turns: the only sender keeps the token for a while, and an idle token is
+parked where the last sender is; whoever else has something to send hurries it on.
 
 Invariants: R1 the packet after have_to, up to which all were received, is not here; R2 the store holds everything above
 the usable packet floor that was received; R3 new packets are sent only while the windows are open; R4 the store stays
@@ -14,6 +15,8 @@ within three times `ring_packets_unstable`.
 """
 
 from __future__ import annotations
+
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -29,20 +32,31 @@ from covey.protocol.evs.growth import Growth
 
 from .floors import NOBODY, TwoVisits, visit
 
-COUNT_MAX = 1 << 32
+COUNT_MAX: Final = 1 << 32
 """What a token counts of itself stays far below; it grows with each visit, and must stay a number of the wire."""
 
 
-class Visit(msgspec.Struct):
-    """What the engine brings to a turn: its own progress, and the packets it wants to send."""
+ALONE_SHARE: Final = 20
+"""Who has heard nobody else send for so many rests of the token is the only sender."""
+
+
+class Standing(NamedTuple):
+    """How far the engine is: what the token's minima are taken of."""
 
     line: int
     received: dict[int, int]
     site_seq: int
     stamp: int
+
+
+class Turn(NamedTuple):
+    """What the engine does with the token: packets to send, and whether others wait for anything."""
+
     packets: list[list[Chunk]]
     busy: bool
     """Something is undelivered or unstable here, or waits to be sent."""
+    may_rest: bool = False
+    """Nothing waits for the token but stability: it may stay here for a while, if nobody else sends."""
     behind: bool = False
     """This daemon's clients are told too slowly: it claims what a rotation may send, so that nobody sends."""
 
@@ -63,7 +77,7 @@ class Ring:
         self.is_first = me == ring[0]
         self._others = tuple(rank for rank in ring if rank != me)
         self._successor = ring[(ring.index(me) + 1) % len(ring)]
-        self._park_after = 2 * len(ring)
+        self._size = len(ring)
         self._settings = settings
         self._codec = codec
         self._count = count
@@ -71,13 +85,19 @@ class Ring:
         # Packets: received up to have_to without a gap; the store keeps what others may still ask for.
         self.have_to = 0
         self._store: dict[int, bytes] = {}
+        self._highest = 0
         self._discarded = 0
         self._requestable = 0
         # Token: the last number handled or passed, and the datagram to repeat until the successor shows it has it.
         self.number = 0
         self._passed: bytes = b""
         self.holding: Token | None = None
+        self._is_new = False  # It has come, and we have not told it yet how far we are.
         self._sent_last_visit = 0
+        self._sent_this_visit = 0
+        self._numbered_to = 0  # The last packet that we sent.
+        self._others_sent_us = -(1 << 60)
+        self._kept_under = -1  # The token under which somebody else has said that it keeps it.
         self._passed_us = 0
         self._rotation_us = 0
         self._packets_everywhere = TwoVisits()
@@ -86,7 +106,9 @@ class Ring:
 
     # --- packets
 
-    def on_data(self, frame: Data, datagram: bytes, deadlines: DeadlineTable) -> tuple[Chunk, ...] | Dropped:
+    def on_data(
+        self, frame: Data, datagram: bytes, now_us: int, deadlines: DeadlineTable
+    ) -> tuple[Chunk, ...] | Dropped:
         """The chunks of a packet not seen before. One sent under a later token shows that ours has arrived."""
         if frame.packet_seq > self.have_to + 2 * self._settings.ring_packets_unstable:
             return Dropped(Counter.PACKET_BEYOND_WINDOW)
@@ -94,11 +116,15 @@ class Ring:
             return Dropped(Counter.PACKET_DUPLICATE)
         if frame.turn >= self.number and self.holding is None:
             deadlines.clear(EvsDeadline.TOKEN_RESEND)
+        self._others_sent_us = now_us
+        if frame.kept:
+            self._kept_under = frame.turn
         self._keep(frame.packet_seq, datagram)
         return frame.chunks
 
     def _keep(self, packet_seq: int, datagram: bytes) -> None:
         self._store[packet_seq] = datagram
+        self._highest = max(self._highest, packet_seq)
         while self.have_to + 1 in self._store:
             self.have_to += 1
 
@@ -121,6 +147,7 @@ class Ring:
             self._rotation_us += (now_us - self._passed_us - self._rotation_us) // 4
         self.number = token.number
         self.holding = token
+        self._is_new, self._sent_this_visit = True, 0
         deadlines.clear(EvsDeadline.TOKEN_RESEND, EvsDeadline.TOKEN_LOST, EvsDeadline.HURRY)
 
     def _is_possible(self, token: Token) -> bool:
@@ -140,29 +167,57 @@ class Ring:
         return []
 
     def allowance(self, token: Token) -> int:
-        """Packets this daemon may send in this turn."""
+        """Packets this daemon may still send in this visit."""
         settings = self._settings
         rotation = settings.ring_packets_per_rotation - token.flow + self._sent_last_visit
-        return max(0, min(settings.ring_packets_per_visit, rotation, self.window(token)))
+        most = min(settings.ring_packets_per_visit, rotation) - self._sent_this_visit
+        return max(0, min(most, self.window(token)))
 
     def window(self, token: Token) -> int:
         """How many more packets may be under way that not everyone is known to have."""
         return self._settings.ring_packets_unstable - (token.packet_seq - self._packets_everywhere.usable)
 
-    def turn(self, mine: Visit, now_us: int, deadlines: DeadlineTable) -> list[Send]:
-        """Use the token: answer requests, send packets, pass it on or park it."""
+    def arrive(self, mine: Standing) -> bool:
+        """Tell a token that has just come how far we are, and learn how far everybody is; False in further turns."""
+        if not self._is_new:
+            return False
+        assert self.holding is not None
+        self.holding = token = self._with_floors(self.holding, mine, self.holding.packet_seq)
+        everywhere = self._packets_everywhere.see(token.packet_floor.value)
+        while self._discarded < everywhere:
+            self._discarded += 1
+            self._store.pop(self._discarded, None)
+        self.line_everywhere.see(token.line_floor.value)
+        for site, floor in token.received_floors:
+            self.received_everywhere.setdefault(site, TwoVisits()).see(floor.value)
+        return True
+
+    def turn(self, mine: Standing, turn: Turn, now_us: int, deadlines: DeadlineTable) -> list[Send]:
+        """Use the token: answer requests, send packets; then keep it for a while, park it or pass it on."""
         token = self.holding
         assert token is not None
         again, still_wanted = self._answer(token)
-        assert self._is_allowed(mine.packets, self.allowance(token)), "R3"
-        packets = self._number_packets(token, mine.packets)
-        quiet = not (again or packets or still_wanted or mine.busy)
-        claimed = self._settings.ring_packets_per_rotation if mine.behind else 0
-        token = self._update(token, mine, len(packets), len(again) + claimed, still_wanted, quiet)
-        self._sent_last_visit = len(again) + len(packets) + claimed
-        if quiet and token.idle >= self._park_after:
+        assert self._is_allowed(turn.packets, self.allowance(token)), "R3"
+        requests = self._requests(still_wanted)
+        rests = turn.may_rest and not again and not requests and self._may_rest(token, len(turn.packets), now_us)
+        packets = self._number_packets(token, turn.packets, rests)
+        quiet = not (again or packets or still_wanted or turn.busy)
+        claimed = self._settings.ring_packets_per_rotation if turn.behind else 0
+        token = self._after_turn(token, mine, len(packets), len(again) + claimed, requests, quiet)
+        if rests:
+            self.holding = token
+            self._count.add(Counter.TOKEN_KEPT)
+            deadlines.set_if_clear(EvsDeadline.REST, now_us + self._settings.token_rest_ms * 1_000)
+            return packets
+        deadlines.clear(EvsDeadline.REST)
+        if quiet and token.idle >= (self._size if self._numbered_to == token.packet_seq else 2 * self._size):
             return self._park(token)
         return again + self._pass(token, packets, now_us, deadlines)
+
+    def _may_rest(self, token: Token, packets: int, now_us: int) -> bool:
+        """Something is sent, which tells the others that the token stays; nobody else sends; and more may be sent."""
+        alone_us = ALONE_SHARE * self._settings.token_rest_ms * 1_000
+        return alone_us > 0 and 0 < packets < self.allowance(token) and now_us - self._others_sent_us > alone_us
 
     def _is_allowed(self, packets: list[list[Chunk]], allowance: int) -> bool:
         """A bundle that needs more packets than are left goes alone, in a turn that may send at all."""
@@ -177,48 +232,49 @@ class Ring:
             seq for seq in token.requests if seq not in self._store
         )
 
-    def _number_packets(self, token: Token, packets: list[list[Chunk]]) -> list[Send]:
+    def _number_packets(self, token: Token, packets: list[list[Chunk]], kept: bool) -> list[Send]:
         sends = []
         for offset, chunks in enumerate(packets, start=1):
-            seq = token.packet_seq + offset
-            datagram = self._codec.encode(Data(self.view, token.number, seq, tuple(chunks)))
+            seq = self._numbered_to = token.packet_seq + offset
+            datagram = self._codec.encode(Data(self.view, token.number, seq, tuple(chunks), kept))
             self._keep(seq, datagram)
             sends.append(Send(self._others, datagram))
         return sends
 
-    def _update(self, token: Token, mine: Visit, sent: int, again: int, wanted: tuple[int, ...], quiet: bool) -> Token:
-        packet_seq = token.packet_seq + sent
-        packet_floor = visit(token.packet_floor, self.have_to, self.me, packet_seq)
-        line_floor = visit(token.line_floor, mine.line, self.me, mine.stamp)
-        received = tuple(
-            (site, visit(floor, mine.received[site], self.me, mine.site_seq)) for site, floor in token.received_floors
-        )
-        self._see_floors(packet_floor, line_floor, received)
-        updated = Token(
-            view=self.view,
-            number=token.number,
-            packet_seq=packet_seq,
-            packet_floor=packet_floor,
-            line_floor=line_floor,
-            received_floors=received,
+    def _after_turn(
+        self, token: Token, mine: Standing, sent: int, again: int, requests: tuple[int, ...], quiet: bool
+    ) -> Token:
+        """The token as it is now. What is sent after a token has come is no second visit of it."""
+        if sent or not self._is_new:
+            token = self._with_floors(token, mine, token.packet_seq + sent)
+            self._packets_everywhere.revise(token.packet_floor.value)
+            self.line_everywhere.revise(token.line_floor.value)
+            for site, floor in token.received_floors:
+                self.received_everywhere[site].revise(floor.value)
+        flow = max(0, token.flow - self._sent_last_visit) if self._is_new else token.flow
+        self._sent_last_visit = again + sent if self._is_new else self._sent_last_visit + again + sent
+        self._sent_this_visit += sent
+        self._is_new = False
+        return msgspec.structs.replace(
+            token,
+            packet_seq=token.packet_seq + sent,
             site_seq=mine.site_seq,
             stamp=mine.stamp,
-            flow=max(0, token.flow - self._sent_last_visit) + again + sent,
+            flow=flow + again + sent,
             idle=token.idle + 1 if quiet else 0,
-            requests=self._requests(wanted),
+            requests=requests,
         )
-        # What the previous token named has had a whole rotation to arrive; what this one names may be on its way.
-        self._requestable = packet_seq
-        return updated
 
-    def _see_floors(self, packet: Floor, line: Floor, received: tuple[tuple[int, Floor], ...]) -> None:
-        everywhere = self._packets_everywhere.see(packet.value)
-        while self._discarded < everywhere:
-            self._discarded += 1
-            self._store.pop(self._discarded, None)
-        self.line_everywhere.see(line.value)
-        for site, floor in received:
-            self.received_everywhere.setdefault(site, TwoVisits()).see(floor.value)
+    def _with_floors(self, token: Token, mine: Standing, packet_seq: int) -> Token:
+        return msgspec.structs.replace(
+            token,
+            packet_floor=visit(token.packet_floor, self.have_to, self.me, packet_seq),
+            line_floor=visit(token.line_floor, mine.line, self.me, mine.stamp),
+            received_floors=tuple(
+                (site, visit(floor, mine.received[site], self.me, mine.site_seq))
+                for site, floor in token.received_floors
+            ),
+        )
 
     def _requests(self, wanted: tuple[int, ...]) -> tuple[int, ...]:
         missing = [seq for seq in range(self.have_to + 1, self._requestable + 1) if seq not in self._store]
@@ -226,6 +282,8 @@ class Ring:
 
     def _pass(self, token: Token, packets: list[Send], now_us: int, deadlines: DeadlineTable) -> list[Send]:
         self.holding = None
+        # What the previous token named has had a whole rotation to arrive; what this one names may be on its way.
+        self._requestable = token.packet_seq
         self.number = token.number + 1
         passed = msgspec.structs.replace(token, number=token.number + 1)
         self._passed = self._codec.encode(passed)
@@ -234,8 +292,8 @@ class Ring:
         deadlines.set(EvsDeadline.TOKEN_LOST, now_us + self.lost_after_us(now_us))
         # Whoever missed that the token was parked asks for it in time, however patient the ring has become.
         deadlines.set(EvsDeadline.HURRY, now_us + self._usual_us(1) // 3)
-        after = min(len(packets), self._settings.ring_packets_after_token)
-        before = len(packets) - after
+        # One packet goes first: whoever has it when the token comes can say so.
+        before = max(1, len(packets) - self._settings.ring_packets_after_token)
         return [*packets[:before], Send((self._successor,), self._passed), *packets[before:]]
 
     def lost_after_us(self, now_us: int) -> int:
@@ -253,13 +311,26 @@ class Ring:
         return [self._send(self._others, Parked(self.view, token.number))]
 
     def resume(self) -> Token | None:
-        """Take up a parked token again."""
+        """Take up again a token that was kept or parked."""
         if self.holding is None:
             return None
         self.holding = msgspec.structs.replace(self.holding, idle=0)
         return self.holding
 
     # --- signs of the token
+
+    def is_kept_elsewhere(self) -> bool:
+        """Whether somebody else has said that it keeps the token, after we passed it."""
+        return self._kept_under >= self.number and self.holding is None
+
+    def lacks_something(self) -> bool:
+        """Whether a packet is here, and one before it is not."""
+        return self._highest > self.have_to
+
+    def on_hurry(self, now_us: int) -> Token | None:
+        """Somebody else wants to send."""
+        self._others_sent_us = now_us
+        return self.resume()
 
     def on_parked(self, frame: Parked, deadlines: DeadlineTable) -> None:
         if frame.number >= self.number and self.holding is None:
@@ -277,6 +348,7 @@ class Ring:
         """Ask for the token, again and again until it comes; without an answer it counts as lost."""
         if self.holding is not None:
             return []
+        self._kept_under = -1
         deadlines.set(EvsDeadline.HURRY, now_us + self._settings.hurry_ms * 1_000)
         deadlines.set_if_clear(EvsDeadline.TOKEN_LOST, now_us + self.lost_after_us(now_us))
         return [self._send(self._others, Hurry(self.view))]

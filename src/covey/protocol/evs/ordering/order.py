@@ -47,6 +47,7 @@ class ViewOrder:
         # Everything that has not left the order, by place: stamp, site, number, and what is there.
         self._heap: list[tuple[int, int, int, Bundle]] = []
         self._highest = 0
+        self._safe_waiting = 0
         self._safe_position = START
         self._checked_position = START
         # Rule R8: the highest stamp of others that was delivered ahead of the line, and whether that is halted.
@@ -103,6 +104,7 @@ class ViewOrder:
                 last = bundle
                 if is_safe:
                     self._safe_position = bundle.position
+                    self._safe_waiting -= 1
             heappop(heap)
         if last is not None:
             self.position = last.position
@@ -117,6 +119,11 @@ class ViewOrder:
     def undelivered(self) -> int:
         """Bundles that have not left the order."""
         return len(self._heap)
+
+    @property
+    def safe_waits(self) -> bool:
+        """Whether a safe message waits until everybody is known to have it."""
+        return self._safe_waiting > 0
 
     def has_unstable(self) -> bool:
         """Whether anything is not yet delivered here, or not yet known to be everywhere."""
@@ -185,6 +192,7 @@ class ViewOrder:
         stamp = bundle.stamp
         heappush(self._heap, (stamp, bundle.site, bundle.number, bundle))
         self._highest = max(self._highest, stamp)
+        self._safe_waiting += bundle.service is Service.SAFE
         return None
 
     def _session(self, bundle: Bundle) -> SessionOrder:

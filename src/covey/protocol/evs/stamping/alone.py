@@ -89,7 +89,7 @@ class AloneStamper:
 
     # --- nobody else is in the site
 
-    def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...]:
+    def arrived(self, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...]:
         return ()
 
     def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:

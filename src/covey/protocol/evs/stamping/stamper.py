@@ -33,7 +33,7 @@ class Stamper(Protocol):
     def received_here(self) -> dict[int, int]:
         """Of each site, up to where everybody in ours has all bundles."""
 
-    def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...] | Dropped:
+    def arrived(self, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...] | Dropped:
         """The pieces of a packet from our own site that are new."""
 
     def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]: ...

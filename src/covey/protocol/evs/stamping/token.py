@@ -16,7 +16,7 @@ from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.frames import Chunk, Data, Hurry, Parked, Token
 from covey.protocol.evs.links.links import Links
-from covey.protocol.evs.links.ring import Ring, Visit
+from covey.protocol.evs.links.ring import Ring, Standing, Turn
 from covey.protocol.evs.packing import Packer
 from covey.protocol.values import Announcement
 
@@ -24,6 +24,8 @@ from .stamper import SiteFrame
 
 VISIT_BUNDLES_MAX: Final = 500
 """Bundles stamped while the token is held once: others handle all of them in one step."""
+SAFE_VISITS: Final = 2
+"""After safe messages waited here the token goes round so often without a stay: the others deliver them later."""
 
 
 class TokenStamper:
@@ -35,6 +37,9 @@ class TokenStamper:
         self._flow = flow
         self._kit = flow.kit
         self._ahead_max = ahead_max
+        self._is_alone = len(flow.order.logs) == 1
+        """There are no other sites, which would wait for what the token brings."""
+        self._safe_visits = 0
 
     def start(self, now_us: int) -> list[Effect]:
         """The lowest of the ring makes the token."""
@@ -47,12 +52,16 @@ class TokenStamper:
     def submitted(self, now_us: int) -> list[Effect]:
         if self.ring.resume() is not None:
             return self._use_token(now_us)
-        if not self._kit.deadlines.is_set(EvsDeadline.TOKEN_LOST):
+        if self.ring.is_kept_elsewhere() or not self._kit.deadlines.is_set(EvsDeadline.TOKEN_LOST):
             return list[Effect](self.ring.hurry(now_us, self._kit.deadlines))
         return []
 
     def progress(self, now_us: int) -> list[Effect]:
-        return self._flow.deliver()
+        """What is missing is asked for by the token: where somebody keeps it, it is hurried on."""
+        effects = self._flow.deliver()
+        if self.ring.is_kept_elsewhere() and self.ring.lacks_something():
+            effects += self.ring.hurry(now_us, self._kit.deadlines)
+        return effects
 
     def raise_own(self, now_us: int) -> None:
         """The token does that, on its way."""
@@ -60,8 +69,8 @@ class TokenStamper:
     def received_here(self) -> dict[int, int]:
         return {source: everywhere.usable for source, everywhere in self.ring.received_everywhere.items()}
 
-    def arrived(self, frame: Data, datagram: bytes) -> tuple[Chunk, ...] | Dropped:
-        return self.ring.on_data(frame, datagram, self._kit.deadlines)
+    def arrived(self, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...] | Dropped:
+        return self.ring.on_data(frame, datagram, now_us, self._kit.deadlines)
 
     # --- the token
 
@@ -72,11 +81,13 @@ class TokenStamper:
             self.ring.on_parked(frame, self._kit.deadlines)
             return [*self.submitted(now_us)] if len(self._flow.queue) else []
         assert isinstance(frame, Hurry)
-        return [*self._use_token(now_us)] if self.ring.resume() is not None else []
+        return [*self._use_token(now_us, may_rest=False)] if self.ring.on_hurry(now_us) is not None else []
 
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
         if deadline is EvsDeadline.TOKEN_RESEND:
             return list[Effect](self.ring.resend_token(now_us, self._kit.deadlines))
+        if deadline is EvsDeadline.REST:
+            return self._use_token(now_us, may_rest=False)
         return list[Effect](self.ring.hurry(now_us, self._kit.deadlines))
 
     def _on_token(self, token: Token, now_us: int) -> list[Effect | Dropped]:
@@ -91,28 +102,37 @@ class TokenStamper:
         self.ring.hold(token, now_us, self._kit.deadlines)
         return [*self._use_token(now_us)]
 
-    def _use_token(self, now_us: int) -> list[Effect]:
-        """Learn from it, stamp what it allows, and hand it on with what we know."""
-        token, flow = self.ring.holding, self._flow
-        assert token is not None
-        self._kit.clock.see(token.stamp)
-        self.site_seq, self.stamp = token.site_seq, token.stamp
-        flow.order.announce(self._kit.site, Announcement(token.site_seq, token.stamp))
+    def _use_token(self, now_us: int, may_rest: bool = True) -> list[Effect]:
+        """Learn from it, stamp what it allows, and hand it on with what we know, unless it stays here for a while."""
+        ring, flow = self.ring, self._flow
+        self._learn()
+        assert ring.holding is not None
         packer = flow.packer()
-        effects = self._stamp_waiting(token, packer, now_us)
-        mine = Visit(
-            line=flow.order.line(),
-            received=flow.received(),
-            site_seq=self.site_seq,
-            stamp=self.stamp,
+        effects = self._stamp_waiting(ring.holding, packer, now_us)
+        may_rest = may_rest and self._is_alone and not self._safe_visits and not flow.order.safe_waits
+        turn = Turn(
             packets=packer.packets,
             busy=not flow.is_settled or flow.behind,
+            may_rest=may_rest and not len(flow.queue) and not flow.behind,
             behind=flow.behind,
         )
-        effects += self.ring.turn(mine, now_us, self._kit.deadlines)
+        effects += ring.turn(self._standing(), turn, now_us, self._kit.deadlines)
         effects += self._links.carry(packer.packets, now_us)
-        self._raise_stability()
         return effects + flow.deliver()
+
+    def _learn(self) -> None:
+        """From a token that has just come: what the site has stamped, and how far everybody in it is."""
+        token, order = self.ring.holding, self._flow.order
+        assert token is not None
+        self.site_seq, self.stamp = token.site_seq, token.stamp
+        self._kit.clock.see(token.stamp)
+        order.announce(self._kit.site, Announcement(token.site_seq, token.stamp))
+        if self.ring.arrive(self._standing()):
+            self._raise_stability()
+            self._safe_visits = SAFE_VISITS if order.safe_waits else max(0, self._safe_visits - 1)
+
+    def _standing(self) -> Standing:
+        return Standing(self._flow.order.line(), self._flow.received(), self.site_seq, self.stamp)
 
     def _stamp_waiting(self, token: Token, packer: Packer, now_us: int) -> list[Effect]:
         """As much as the windows of packets and of bundles leave room for."""
