@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from covey.cli.main import app
 from covey.config import one_site, wan
+from covey.drivers.simulation import world
 from covey.drivers.simulation.network import NetworkOptions
 from covey.drivers.simulation.node import Clocks
 from covey.drivers.simulation.options import Asked
@@ -163,3 +164,10 @@ def test_what_is_read_back_from_disk_is_what_happened(tmp_path: Path) -> None:
     in_memory, on_disk = run_seed(3), run_seed(3, trace=tmp_path / "trace")
     assert in_memory.events == on_disk.events
     assert in_memory.verdicts == on_disk.verdicts
+
+
+def test_a_run_whose_daemons_answer_one_another_for_ever_ends_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world, "STEPS_MAX", 2_000)
+    (violation,) = report_seed(0, Asked()).violations
+    assert violation.guarantee == "invariant"
+    assert "never come to an end" in violation.detail

@@ -373,3 +373,7 @@ def test_where_words_begin_to_take_long_nobody_waits_for_us_after_a_while(listen
     number = listener.hearing.next_number(200 * INTERVAL)
     listener.hear(200 * INTERVAL + slow_us, echo=number - 1)
     assert not listener.hearing.waits_for_us(B, 200 * INTERVAL + slow_us)
+
+
+def test_a_member_that_was_never_heard_is_silent(listener: Listener) -> None:
+    assert listener.hearing.why_gone(B.rank, 0) is Reason.PEER_SILENT

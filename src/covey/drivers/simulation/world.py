@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from heapq import heappop, heappush
 from random import Random
+from typing import Final
 
 from covey.config import Cluster, Settings
 from covey.ids import Life
@@ -43,6 +44,10 @@ STEP_US = 30
 """A daemon that has more to do for its clients does it a little later: a step takes time."""
 
 Watch = Callable[[Node, Effect], None]
+
+
+STEPS_MAX: Final = 1_000_000
+"""Of all daemons of a run: far more than any needs that comes to rest."""
 
 
 class World:
@@ -183,6 +188,7 @@ class World:
         if node.paused:
             return
         self.steps += 1
+        assert self.steps <= STEPS_MAX, "the daemons of this run never come to an end"
         inputs, node.inbox = node.inbox, []
         effects = node.core.step(node.clocks.at(self.now), inputs)
         self._perform(node, effects)
