@@ -203,12 +203,15 @@ class Desk:
         self.total.size -= session.words_bytes
         session.words_bytes = 0
         self.slow.note_backlog(session)
-        self.late.pop(session.number, None)
-        self.late_count -= len(session.late)
-        session.late = []
+        self._drop_late(session)
         self.unheard.pop(session.connection, None)
         self.held.pop(session.connection, None)
         self.queue.give_up(session.number)
+
+    def _drop_late(self, session: ClientSession) -> None:
+        self.late.pop(session.number, None)
+        self.late_count -= len(session.late)
+        session.late = []
 
     # --- slow ones
 
@@ -229,6 +232,7 @@ class Desk:
         self.effects.append(Notice(f"session {session.process} ended: {reason}"))
         self.left_behind.append(session.outbox)
         session.outbox = SessionOutbox(self.total)
+        self._drop_late(session)  # Views are told of what was before them, and that is gone.
         self._close(session, SessionEnded(reason, size, lag_us), what)
 
     def keep_to_budget(self, most: int) -> None:

@@ -9,6 +9,7 @@ from covey.protocol.asked import Sending
 from covey.protocol.counters import Counter
 from covey.protocol.effects import ClientReading, Notice
 from covey.protocol.inputs import ClientGone, Stop
+from covey.protocol.notices import GroupSignalled
 from covey.protocol.values import Service
 from covey.protocol.wire.bodies import record_parts, sender_prefix
 from covey.protocol.wire.session import encode_word, sending_parts
@@ -308,6 +309,20 @@ def test_a_slow_receiver_is_ended_with_its_lag_and_the_others_go_on() -> None:
     assert slow.is_closed
     assert any("slow@a" in text for text in slow.texts(Notice))
     assert kinds(good.read()) in (["disconnect"], [])
+
+
+def test_who_is_too_slow_is_not_told_late_views_of_what_it_never_saw() -> None:
+    house = network(settings=SMALL)
+    peer = Peer(house)
+    peer.hello()
+    peer.say(JoinGroup("room"))
+    peer.read()
+    desk = house.daemons[0].clients._desk
+    (session,) = desk.by_number.values()
+    desk.put_later(session, session.dialect.entry(GroupSignalled("room")))
+    desk._too_slow(session, "it reads too slowly")
+    assert kinds(peer.read()) == ["Ended"]
+    assert (desk.late_count, desk.late) == (0, {})
 
 
 def test_who_had_no_time_to_read_is_not_too_slow() -> None:
