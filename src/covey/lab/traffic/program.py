@@ -52,9 +52,8 @@ def send(session: blocking.Session, task: TrafficTask) -> TrafficResult:
     service, started, busy = Service[task.service.upper()], time.monotonic(), time.process_time()
     paced = task.rate > 0
     sent = _send_paced(session, task, service) if paced else _send_freely(session, task, service, pattern)
-    # The last one must come, whatever may become of the others.
+    # The last one must come, whatever may become of the others. A flag of its own keeps it out of their bundles.
     last = stamped(task.size) if paced else pattern.payloads(sent + 1, 1)[0]
-    # Nobody is called so that gets it back: it differs from the others, and travels alone.
     session.send(GROUP, last, max(service, Service.RELIABLE), LAST, self_discard=True)
     return TrafficResult(
         name=task.name,

@@ -77,7 +77,7 @@ def send(session: blocking.Session, task: SlowTask) -> SlowResult:
         session.send_many(GROUP, [numbered(sent + at, task.size) for at in range(CHUNK_MESSAGES)])
         longest = max(longest, time.monotonic() - before)
         sent += CHUNK_MESSAGES
-    session.send(GROUP, numbered(sent, task.size), kind=LAST, self_discard=True)  # It differs, and so travels alone.
+    session.send(GROUP, numbered(sent, task.size), kind=LAST, self_discard=True)  # The flag: it travels alone.
     return SlowResult(
         name=task.name, messages=sent + 1, seconds=time.monotonic() - start, longest_pause_s=longest
     )  # fmt: skip
