@@ -37,7 +37,7 @@ class TokenStamper:
         self._flow = flow
         self._kit = flow.kit
         self._ahead_max = ahead_max
-        self._is_alone = len(flow.order.logs) == 1
+        self._is_one_site = len(flow.order.logs) == 1
         """There are no other sites, which would wait for what the token brings."""
         self._safe_visits = 0
 
@@ -109,7 +109,7 @@ class TokenStamper:
         assert ring.holding is not None
         packer = flow.packer()
         effects = self._stamp_waiting(ring.holding, packer, now_us)
-        may_rest = may_rest and self._is_alone and not self._safe_visits and not flow.order.safe_waits
+        may_rest = may_rest and self._is_one_site and not self._safe_visits and not flow.order.safe_waits
         turn = Turn(
             packets=packer.packets,
             busy=not flow.is_settled or flow.behind,
