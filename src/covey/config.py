@@ -30,7 +30,7 @@ AROUND_BYTES = 500
 """More than all that stands in a datagram beside the payload of a bundle and the names of its groups."""
 
 
-HEADS_BYTES_MAX = 332
+HEADS_BYTES_MAX = 340
 """Of a packet with one piece of a bundle: all but the piece, where the cluster has the longest name."""
 
 
@@ -314,7 +314,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How often a daemon with something to send asks for a parked token. Shorter: the first message after a rest waits
     less where the first question was lost.
     """
-    token_rest_ms: int = 8
+    token_rest_ms: int = 16
     """For how long the token stays where the only sender is, while nothing but stability waits. Longer: fewer steps for
     each message, and a lost packet that no other follows is asked for later. 0: it never stays.
 

@@ -38,10 +38,11 @@ class House:
         life = new_life(cluster, "a")
         self.daemon = LiveDaemon(configuration, life, 1, "test", lambda row: self.log.append(row.event), self.observe)
         self.core = self.daemon.core
-        self._step = self.core.step
+        self._step, self._finish = self.core.step_until_sent, self.core.finish_step
         self._receive = self.daemon.endpoint.receive
         self._send, self.daemon.send = self.daemon.send, self.send
-        monkeypatch.setattr(self.core, "step", self.step)
+        monkeypatch.setattr(self.core, "step_until_sent", self.step)
+        monkeypatch.setattr(self.core, "finish_step", self.finish)
         monkeypatch.setattr(self.daemon.endpoint, "receive", self.receive)
         self.log.clear()
 
@@ -61,6 +62,10 @@ class House:
         self.inputs.append(inputs)
         assert now == self.now
         return self._step(now, inputs)
+
+    def finish(self) -> list[Effect]:
+        self.log.append("finish")
+        return self._finish()
 
     def send(self, sends: list[Send]) -> None:
         self.log.append("send")
@@ -89,6 +94,14 @@ def test_the_clock_is_read_before_the_sockets_and_a_deadline_is_judged_by_that_r
     house.wait(10_000_000)  # A deadline has run out, and no socket was said to be ready.
     house.daemon._step()
     assert house.log[:3] == ["clock", "receive", "step"]
+
+
+def test_datagrams_leave_before_the_clients_here_are_told(house: House) -> None:
+    house.daemon.run()
+    house.log.clear()
+    house.wait(10_000_000)
+    house.daemon._step()
+    assert house.log.index("step") < house.log.index("send") < house.log.index("finish")
 
 
 def test_sockets_are_not_read_where_nothing_came_and_nobody_can_be_judged(house: House) -> None:
@@ -139,7 +152,7 @@ def test_a_refusal_that_may_be_of_an_earlier_life_is_not_passed_on(
 def test_the_daemon_is_told_how_many_streams_wait_to_be_written(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     streams: Any = house.daemon.clients
     monkeypatch.setattr(streams, "unwritten", lambda: 7)
-    house.daemon._perform([ClientReady(1)], house.clock())
+    house.daemon._do_rest([ClientReady(1)], house.clock())
     assert house.core.clients.streams_unwritten == 7
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from covey.config import COUNT_MAX
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.evs.frames import (
+    Ack,
     Alive,
     Announce,
     Chunk,
@@ -157,8 +158,9 @@ KINDS: dict[type[Frame], st.SearchStrategy[Frame]] = {
     Token: TOKEN,
     Parked: st.builds(Parked, BALLOT, NUMBER),
     Hurry: st.builds(Hurry, BALLOT),
+    Ack: st.builds(Ack, BALLOT, NUMBER),
     Announce: ANNOUNCE,
-    Data: st.builds(Data, BALLOT, NUMBER, NUMBER, st.lists(chunks(), max_size=4).map(tuple)),
+    Data: st.builds(Data, BALLOT, NUMBER, NUMBER, st.lists(chunks(), max_size=4).map(tuple), NUMBER),
     Resend: st.builds(Resend, BALLOT, st.lists(bundles(), max_size=3).map(tuple)),
     Unreliable: st.builds(Unreliable, BALLOT, bundles()),
 }

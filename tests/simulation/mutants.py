@@ -23,6 +23,7 @@ from covey.protocol.evs.exchange import Exchange
 from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.frames import Alive, Data, NewMemb, StateTrans, Token, Unreliable
 from covey.protocol.evs.links import floors
+from covey.protocol.evs.links.lines import Lines
 from covey.protocol.evs.links.ring import Ring
 from covey.protocol.evs.membership import gathering
 from covey.protocol.evs.membership.hearing import Hearing
@@ -109,6 +110,21 @@ def _sixty_go_first(right: Any) -> Any:
         return self._next
 
     return peek
+
+
+def _one_line_will_do(right: Any) -> Any:
+    def least(self: Lines, mine: int) -> int:
+        return min(mine, max(self._lines.values()))
+
+    return least
+
+
+def _received_is_held(right: Any) -> Any:
+    def say(self: token.TokenStamper, now_us: int) -> Any:
+        order = self._flow.order
+        return self.ring.acknowledge(order._highest) if order.safe_waits else []
+
+    return say
 
 
 def _seen_again(right: Any) -> Any:
@@ -497,6 +513,9 @@ MUTANTS |= {
     "two turns are two visits": Mutant(
         "M6", "what is sent while the token stays is believed to be everywhere", floors.TwoVisits, "revise", _seen_again
     ),
+    "one line will do": Mutant(
+        "M6", "a safe message is delivered when one other has told its line", Lines, "least", _one_line_will_do
+    ),
     "an honest token is refused": Mutant(
         "blame", "a few lost packets make a token impossible", Ring, "_is_possible", _no_window
     ),
@@ -509,5 +528,9 @@ STORY_MUTANTS: dict[str, tuple[Mutant, str]] = {
         "cut_between_the_dones",
     ),
     "announced one too early": (MUTANTS["announced one too early"], "safe_kept_from_one"),
+    "received is held": (
+        Mutant("M6", "a line is told despite a gap", token.TokenStamper, "_say_to_who_keeps_it", _received_is_held),
+        "safe_behind_a_gap",
+    ),
 }
 """Bugs that show in a chain of events too rare for fifty seeds: each is caught by `check` at the end of a story."""

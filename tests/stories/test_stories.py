@@ -71,7 +71,7 @@ WORDS = [
     (TWO, "until a dancing", "write op, seg, rep, gather, statetrans, evs or merge"),
     (TWO, "start b+x", "'x' cannot be the seconds ahead"),
     (TWO, "lose a>b data x", "'x' cannot be the number of datagrams"),
-    (TWO, "lose a>b dada 2", "no frame is called 'dada': write alive, announce, data,"),
+    (TWO, "lose a>b dada 2", "no frame is called 'dada': write ack, alive, announce, data,"),
     (TWO, "delay a>b dada 2", "no frame is called 'dada'"),
     (TWO, "lose ab", "'ab' is no direction: write `a>b`"),
     (TWO, "cut a>*", "'a>*' does not name two daemons"),

@@ -276,7 +276,7 @@ class Session(SessionBase):
         with self._lock:
             if stream.at_end:
                 return
-            writing = not stream.write()
+            writing = stream.has_to_write and not stream.write()
             if not writing and not reading:
                 return
             hears = self._may_read()

@@ -150,6 +150,11 @@ class ClientProtocol:
         return self.is_over and self.end == WE_LEFT
 
     @property
+    def has_more_to_say(self) -> bool:
+        """Besides what waits: that we are here, that we live, that we leave."""
+        return self._state is not ClientState.OPEN or self.owes_life
+
+    @property
     def outbox(self) -> Outbox:
         """What waits: always the same one."""
         return self._outbox

@@ -62,6 +62,11 @@ class Stream:
         """We said goodbye, and it was written with all that was asked before."""
         return self.protocol.has_left and not self._unsent
 
+    @property
+    def has_to_write(self) -> bool:
+        """Something was asked for and is not written, as far as the protocol may say it now."""
+        return bool(self._unsent or self._outbox.size) or self.protocol.has_more_to_say
+
     def read(self) -> tuple[list[Event], int]:
         """What happened, and how many bytes said so; both are empty if nothing has come yet, or nothing will."""
         if self.at_end:

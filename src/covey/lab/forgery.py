@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from covey.config import Cluster
 from covey.ids import Ballot, Life
 from covey.protocol.evs.frames import (
+    Ack,
     Alive,
     Announce,
     Chunk,
@@ -68,8 +69,8 @@ class Forger:
         self._random = random
         self._makers = (
             self._alive, self._join, self._newmemb, self._refuse, self._state_trans, self._want, self._want_groups,
-            self._group_part, self._done, self._goodbye, self._token, self._parked, self._hurry, self._announce,
-            self._data, self._resend, self._unreliable,
+            self._group_part, self._done, self._goodbye, self._token, self._parked, self._hurry, self._ack,
+            self._announce, self._data, self._resend, self._unreliable,
         )  # fmt: skip
 
     def frame(self) -> tuple[Life, Frame]:
@@ -220,6 +221,9 @@ class Forger:
 
     def _parked(self, sender: Life) -> Parked:
         return Parked(self._ballot(sender), self.number(self.facts.token))
+
+    def _ack(self, sender: Life) -> Ack:
+        return Ack(self._ballot(sender), self._clock())
 
     def _hurry(self, sender: Life) -> Hurry:
         return Hurry(self._ballot(sender))

@@ -25,6 +25,7 @@ from covey.errors import FrameError
 from covey.ids import Ballot, Life
 from covey.protocol.evs.codec import Codec
 from covey.protocol.evs.frames import (
+    Ack,
     Alive,
     Announce,
     Data,
@@ -180,7 +181,7 @@ def _is_refusable_proposal(sender: Life, frame: NewMemb, facts: Facts) -> bool:
 
 
 def _is_refusable_in_view(
-    sender: Life, frame: Token | Parked | Hurry | Announce | Data | Unreliable, facts: Facts
+    sender: Life, frame: Token | Parked | Hurry | Ack | Announce | Data | Unreliable, facts: Facts
 ) -> bool:
     if isinstance(frame, Token):
         return not facts.token < frame.number <= facts.token + FAR
@@ -188,6 +189,8 @@ def _is_refusable_in_view(
         return frame.number < facts.token
     if isinstance(frame, Data):
         return not facts.packets < frame.packet_seq <= facts.packets + FAR
+    if isinstance(frame, Ack):
+        return False  # Nobody can tell that it is not true.
     if isinstance(frame, Unreliable):
         bundle = frame.bundle
         return bundle.origin != sender or bundle.service is not Service.UNRELIABLE or bool(bundle.number)

@@ -83,6 +83,9 @@ class OrderingEngine(Protocol):
     def hold_back(self, behind: bool) -> None:
         """While clients of this daemon are behind, it sends nothing and asks the others to send less."""
 
+    def hasten(self, now_us: int) -> list[Effect]:
+        """The daemon stops when it is settled: nothing that helps it to be so is put off from now on."""
+
     def progress(self, now_us: int) -> list[Effect]:
         """All frames of a step but the last ones were taken: deliver what may be delivered."""
 

@@ -96,7 +96,7 @@ class Clients:
 
     def work(self) -> bool:
         """Go on with what is left, as far as this step allows. Whether there was anything to do."""
-        if not (self._has_more() or self._blocked.has_news or self._desk.queue.has_news):
+        if not (self._blocked.has_news or self._desk.queue.has_news or self._has_more()):
             self.behind = False
             return False  # Most steps have nothing for clients.
         self._tell_waiting()

@@ -76,6 +76,8 @@ class Counter(Enum):
     """Nothing was left to do, and the token rests here until somebody has something to send."""
     TOKEN_KEPT = "token kept"
     """This daemon alone sent, and the token stayed here for a while."""
+    LINE_TOLD = "line told"
+    """A safe message came from who keeps the token: this daemon has told the others that it misses nothing."""
     TOKEN_RESENT = "token resent"
     """The next in the ring did not show in time that it has the token: it got it again."""
     TOKEN_DUPLICATE = "token dropped: duplicate"

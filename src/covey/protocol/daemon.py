@@ -59,6 +59,9 @@ class Daemon(Generic[E]):
         self.datagrams = Datagrams(self.kit, self.engine)
         self._now_us = start.mono_us
         self._stopped = False
+        self._worked = False
+        self._sent: list[Effect] = []
+        """What the step under way has sent of what waited, and clients have not been told."""
 
     # --- the door
 
@@ -67,6 +70,10 @@ class Daemon(Generic[E]):
 
     def step(self, now: Instant, inputs: list[Input]) -> list[Effect]:
         """Take everything that arrived, data before tokens; act on deadlines that have run out; send what waits."""
+        return self.step_until_sent(now, inputs) + self.finish_step()
+
+    def step_until_sent(self, now: Instant, inputs: list[Input]) -> list[Effect]:
+        """The step up to its datagrams: whoever sends them before it calls `finish_step` lets others wait less."""
         if self._stopped:
             return []
         effects: list[Effect] = []
@@ -84,12 +91,18 @@ class Daemon(Generic[E]):
         for deadline in self.kit.deadlines.due(now_us):
             if self.kit.deadlines.take(deadline, now_us):
                 self._emit(effects, self._on_deadline(deadline, now_us))
-        worked, sent = self.clients.work(), self._send(now_us)
-        if worked or sent:
+        self._worked, self._sent = self.clients.work(), self._send(now_us)
+        effects += self._sent
+        return effects
+
+    def finish_step(self) -> list[Effect]:
+        """The rest of it: our own clients are told what the step has sent."""
+        if self._worked or self._sent:
             unsent = len(self._queue)
-            self._emit(effects, sent)
-            self.clients.go_on_soon(now_us, has_submitted=len(self._queue) > unsent)
-        effects += self.clients.take_effects()
+            self.clients.observe(self._sent, self._now_us)
+            self.clients.go_on_soon(self._now_us, has_submitted=len(self._queue) > unsent)
+            self._worked, self._sent = False, []
+        effects = self.clients.take_effects()
         return effects + self._maybe_say_goodbye() if self._admission.stopping else effects
 
     def _emit(self, effects: list[Effect], new: list[Effect]) -> None:
@@ -205,7 +218,7 @@ class Daemon(Generic[E]):
         self._admission.stopping = True
         self.clients.end_all("the daemon stops", now_us)
         self.kit.deadlines.set_if_clear(Deadline.GOODBYE, now_us + self.kit.settings.goodbye_wait_ms * 1_000)
-        return []
+        return self.engine.hasten(now_us)
 
     def _maybe_say_goodbye(self) -> list[Effect]:
         """Goodbye follows the stability of our own bundles."""

@@ -67,23 +67,24 @@ class Requests:
         """Do what it said, until it has had its turn or must wait."""
         turn = min(self._portions.turn, self._words_left)
         waits = False
-        while turn > 0 and not waits and session.phase is not Phase.ENDING and (word := self._next(session)):
+        words = session.words
+        while words and turn > 0 and not waits and session.phase is not Phase.ENDING and (word := self._next(session)):
             turn -= 1
             self._words_left -= 1
             waits = not self._do(session, word)
             if waits:
-                session.words.put_back(word)
+                words.put_back(word)
         if session.phase is Phase.ENDING:
-            session.words.clear()
-        elif session.words.problem is not None and turn > 0 and not waits:
-            self._broken(session, session.words.problem)
-        elif session.words and not waits:
+            words.clear()
+        elif words.problem is not None and turn > 0 and not waits:
+            self._broken(session, words.problem)
+        elif words and not waits:
             self._desk.unheard[session.connection] = session
-        elif not session.words:
+        elif not words:
             self._desk.queue.give_up(session.number)  # What waited for room may have been refused for another reason.
-        if session.words.joined:
-            self._desk.kit.count.add(Counter.SENDS_JOINED, session.words.joined)
-            session.words.joined = 0
+        if words.joined:
+            self._desk.kit.count.add(Counter.SENDS_JOINED, words.joined)
+            words.joined = 0
         self._desk.count_words(session)
         self._after(session)
 

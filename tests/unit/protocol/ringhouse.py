@@ -54,7 +54,10 @@ class Member:
     def visit(self, now_us: int) -> list[Send]:
         """Use the token: send as much as waits and is allowed, one chunk a packet."""
         assert self.ring.holding is not None
-        self.ring.arrive(Standing(self.line, {0: self.line}, self.ring.holding.site_seq, self.ring.holding.site_seq))
+        if self.ring.is_new:
+            self.ring.arrive(
+                Standing(self.line, {0: self.line}, self.ring.holding.site_seq, self.ring.holding.site_seq)
+            )
         token = self.ring.holding
         fresh = range(token.site_seq + 1, token.site_seq + 1 + min(self.waiting, self.ring.allowance(token)))
         self.waiting -= len(fresh)

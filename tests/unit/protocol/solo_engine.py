@@ -103,6 +103,9 @@ class SoloEngine:
     def hold_back(self, behind: bool) -> None:
         self._behind = behind
 
+    def hasten(self, now_us: int) -> list[Effect]:
+        return self.submitted(now_us)
+
     def progress(self, now_us: int) -> list[Effect]:
         return self.submitted(now_us)
 

@@ -11,6 +11,7 @@ from covey.errors import FrameError
 from covey.ids import Ballot, Life
 from covey.protocol.evs.codec import VERSION, Codec
 from covey.protocol.evs.frames import (
+    Ack,
     Alive,
     Chunk,
     Data,
@@ -82,8 +83,9 @@ FRAMES: dict[str, Frame] = {
         idle=0,
         requests=(7, 8),
     ),
+    "ack": Ack(VIEW, 1_234),
     "data": Data(VIEW, 17, 9, (Chunk(1, 4, 0, 1, encode_bundle(MESSAGE)), Chunk(1, 5, 1, 3, b"middle"))),
-    "data_kept": Data(VIEW, 17, 10, (Chunk(1, 6, 0, 1, encode_bundle(MESSAGE)),), kept=True),
+    "data_kept": Data(VIEW, 17, 10, (Chunk(1, 6, 0, 1, encode_bundle(MESSAGE)),), kept_line=1_234),
     "resend": Resend(Ballot(8, 2, 5), (MESSAGE,)),
     "unreliable": Unreliable(VIEW, msgspec.structs.replace(MESSAGE, number=0, stamp=0, service=Service.UNRELIABLE)),
 }
@@ -117,7 +119,7 @@ def test_a_vector_is_understood(name: str) -> None:
 
 
 def test_the_vectors_are_of_this_version() -> None:
-    assert VERSION == 4
+    assert VERSION == 5
     assert {path.stem for path in VECTORS.iterdir()} == set(FRAMES)
 
 

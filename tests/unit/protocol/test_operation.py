@@ -207,15 +207,15 @@ def test_a_lost_token_ends_the_view() -> None:
 
 
 def test_data_is_taken_before_the_token_that_came_with_it() -> None:
-    network = quiet(one_site(2))
+    network = quiet(one_site(2), Settings(token_rest_ms=0))
     network.loses = lambda source, to, header: source == 0
     (holder,) = [rank for rank in range(2) if network.daemons[rank].engine.operation.snapshot()["token_is_here"]]
     effects = network.submit(holder, 1, b"x", Service.SAFE)
     sends = [effect.data for effect in effects if isinstance(effect, Send)]
     other = 1 - holder
     frames = [network.daemons[0].engine.kit.codec.decode(data).frame for data in sends]
-    assert [type(frame) for frame in frames] == [Data, Token]
-    network.give(other, *(Datagram(data) for data in reversed(sends)))
+    assert [type(frame) for frame in frames] == [Token, Data]
+    network.give(other, *map(Datagram, sends))
     passed = [
         frame
         for frame in frames_in(network.effects[other], network.daemons[0].engine.kit.codec)

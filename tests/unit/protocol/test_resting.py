@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from covey.config import Settings, one_daemon_sites, one_site
+from covey.protocol.counters import Counter, Dropped
+from covey.protocol.effects import Send, Stopped
 from covey.protocol.evs.deadlines import EvsDeadline
-from covey.protocol.evs.frames import Data, Floor, Hurry, Parked, Token
+from covey.protocol.evs.frames import Ack, Data, Floor, Hurry, Parked, Token
 from covey.protocol.evs.links.floors import TwoVisits, visit
+from covey.protocol.evs.links.lines import DIRECT_RING_MAX
+from covey.protocol.inputs import Datagram, Stop
 from covey.protocol.values import Service
-from tests.unit.protocol.network import SECOND_US, TinyNetwork
+from tests.unit.protocol.network import DELAY_US, SECOND_US, TinyNetwork
 from tests.unit.protocol.ringhouse import SMALL, RingHouse
 
 MS = 1_000
@@ -46,7 +50,7 @@ def test_the_only_sender_keeps_the_token_for_a_while_and_then_passes_it_on() -> 
     assert holders(network) == [1]
     assert network.payloads(0) == network.payloads(2) == [b"x", b"x"]
     assert not network.all_settled()
-    network.run(REST_US)
+    network.run(2 * REST_US)
     assert network.all_settled()
 
 
@@ -89,6 +93,136 @@ def test_a_safe_message_does_not_wait_for_the_end_of_a_stay() -> None:
     say(network, 0, 3, Service.SAFE)
     network.run(REST_US // 2)
     assert [len(network.payloads(rank, Service.SAFE)) for rank in range(3)] == [1, 1, 1]
+
+
+def hops(network: TinyNetwork) -> int:
+    number = network.daemons[0].engine.operation.snapshot()["token"]
+    assert isinstance(number, int)
+    return number
+
+
+def test_a_token_that_has_come_back_waits_for_the_next_message_of_the_only_sender() -> None:
+    network = three()
+    for seq in range(1, 20):
+        say(network, 0, seq)
+        network.run(2 * MS)
+    before = hops(network)
+    for seq in range(20, 100):
+        say(network, 0, seq)
+        network.run(2 * MS)
+    stays = 80 * 2 * MS // REST_US
+    assert hops(network) - before <= 3 * (stays + 1)
+    assert all(network.daemons[rank].kit.count.get(Counter.TOKEN_PARKED, 0) <= 2 for rank in range(3))
+
+
+def test_who_wants_to_send_gets_a_token_that_waits_without_a_word() -> None:
+    network = three()
+    for seq in range(1, 20):
+        say(network, 0, seq)
+        network.run(2 * MS)
+    network.run_until(lambda: not network.daemons[0].engine.operation.order.has_unstable())
+    assert holders(network) == [0]
+    say(network, 1, 1)
+    network.run(MS)
+    assert [len(network.payloads(rank)) for rank in range(3)] == [20, 20, 20]
+
+
+def test_a_daemon_that_stops_does_not_wait_for_the_end_of_a_stay() -> None:
+    for stopped in range(3):
+        network = three()
+        for seq in range(1, 6):
+            say(network, 0, seq)
+            network.run(MS)
+        network.give(stopped, Stop())
+        network.run(2 * MS)
+        assert Stopped() in network.effects[stopped]
+
+
+# --- safe messages
+
+
+def acknowledgements(network: TinyNetwork, rank: int) -> list[Ack]:
+    codec = network.daemons[0].engine.kit.codec
+    frames = [codec.decode(effect.data).frame for effect in network.effects[rank] if isinstance(effect, Send)]
+    return [frame for frame in frames if isinstance(frame, Ack)]
+
+
+def delivered_safe(network: TinyNetwork) -> list[int]:
+    return [len(network.payloads(rank, Service.SAFE)) for rank in range(len(network.daemons))]
+
+
+def test_a_safe_message_of_the_only_sender_takes_two_hops() -> None:
+    network = three()
+    say(network, 0, 1)
+    network.run(SECOND_US)
+    say(network, 0, 2, Service.SAFE)
+    network.run(DELAY_US)
+    assert delivered_safe(network) == [0, 0, 0]
+    network.run(DELAY_US)
+    assert delivered_safe(network) == [1, 1, 1]
+    assert holders(network) == [0]
+    assert [len(acknowledgements(network, rank)) for rank in range(3)] == [0, 1, 1]
+
+
+def test_one_acknowledgement_of_two_is_not_enough_and_the_token_brings_the_other() -> None:
+    network = three()
+    say(network, 0, 1)
+    network.run(SECOND_US)
+    network.loses = lambda source, to, header: isinstance(header.frame, Ack) and source == 2
+    say(network, 0, 2, Service.SAFE)
+    network.run(REST_US // 2)
+    assert delivered_safe(network) == [0, 0, 1]
+    network.run(2 * REST_US)
+    assert delivered_safe(network) == [1, 1, 1]
+
+
+def test_who_misses_a_message_acknowledges_nothing_behind_it() -> None:
+    network = three()
+    say(network, 0, 1)
+    network.run(SECOND_US)
+    network.loses = lambda source, to, header: isinstance(header.frame, Data) and to == 1
+    say(network, 0, 2)
+    network.run(MS)
+    network.loses = lambda source, to, header: isinstance(header.frame, Token)
+    say(network, 0, 3, Service.SAFE)
+    network.run(REST_US // 2)
+    assert acknowledgements(network, 1) == []
+    assert delivered_safe(network) == [0, 0, 0]
+
+
+def test_an_acknowledgement_may_come_before_what_it_is_about() -> None:
+    network = three()
+    say(network, 0, 1)
+    network.run(SECOND_US)
+    kept: list[Datagram] = []
+    network.loses = lambda source, to, header: isinstance(header.frame, Data) and to == 1
+    say(network, 0, 2, Service.SAFE)
+    kept += [Datagram(effect.data) for effect in network.effects[0][-3:] if isinstance(effect, Send)]
+    network.loses = lambda source, to, header: False
+    network.run(DELAY_US)
+    network.run(DELAY_US)
+    network.give(1, *kept)
+    assert delivered_safe(network) == [0, 1, 0]
+    network.run(DELAY_US)
+    assert delivered_safe(network) == [1, 1, 1]
+
+
+def test_in_a_large_ring_safe_messages_wait_for_the_token() -> None:
+    for daemons, said in ((DIRECT_RING_MAX, True), (DIRECT_RING_MAX + 1, False)):
+        network = TinyNetwork(one_site(daemons), Settings())
+        network.form_view()
+        network.run(SECOND_US)
+        say(network, 0, 1, Service.SAFE)
+        network.run(SECOND_US)
+        assert delivered_safe(network) == [1] * daemons
+        assert bool(acknowledgements(network, 1)) is said
+
+
+def test_the_acknowledgement_of_a_daemon_elsewhere_is_dropped() -> None:
+    network = three()
+    stamper = network.daemons[0].engine.operation.stamper
+    frame = Ack(network.daemons[0].engine.machine.view, 5)
+    assert stamper.on_site_frame(3, frame, network.now) == [Dropped(Counter.FRAME_MISDIRECTED)]
 
 
 def test_a_packet_that_was_lost_while_the_token_stays_is_asked_for_when_the_next_comes() -> None:
@@ -152,5 +286,5 @@ def test_a_stay_is_said_in_the_packets_and_not_by_words_of_its_own() -> None:
     say(network, 0, 2)
     codec = network.daemons[1].engine.kit.codec
     frames = [codec.decode(effect.data).frame for effect in network.effects[0][sent:] if hasattr(effect, "data")]
-    assert [frame.kept for frame in frames if isinstance(frame, Data)] == [True]
+    assert [frame.kept_line > 0 for frame in frames if isinstance(frame, Data)] == [True]
     assert not [frame for frame in frames if isinstance(frame, Token | Parked | Hurry)]

@@ -115,7 +115,9 @@ class LiveDaemon:
         now = clock()
         self._woke_us = now.mono_us
         self.record("recover", now.wall_us * 1_000)
-        self._perform(self.core.start(now), now)
+        effects = self.core.start(now)
+        self._send_out(effects, now)
+        self._do_rest(effects, now)
         while self.running:
             self._wait()
             if self.running:
@@ -173,22 +175,28 @@ class LiveDaemon:
             inputs += [PeerRefused(rank) for rank in refused]
         inputs += self._given
         self._given = []
-        self._perform(self.core.step(now, inputs), now)
+        effects = self.core.step_until_sent(now, inputs)
+        self._send_out(effects, now)
+        rest = self.core.finish_step()
+        self._send_out(rest, now)
+        self._do_rest(effects + rest, now)
 
     def _is_due(self, now: Instant) -> bool:
         """Whether somebody may be declared silent in this step: then the sockets are drained first (D2)."""
         deadline = self.core.next_deadline_us()
         return deadline is not None and deadline <= now.mono_us
 
-    def _perform(self, effects: list[Effect], now: Instant) -> None:
-        time_ns = now.wall_us * 1_000
+    def _send_out(self, effects: list[Effect], now: Instant) -> None:
+        """Record what was done, then send (D3)."""
         if self.recorder is not None:
-            self.recorder.effects(effects, time_ns)
+            self.recorder.effects(effects, now.wall_us * 1_000)
         # All datagrams together: many of one size cost little more than one. And first: others wait for them.
         sends = [effect for effect in effects if isinstance(effect, Send)]
         if sends:
             self._sent_us = now.mono_us
             self.send(sends)
+
+    def _do_rest(self, effects: list[Effect], now: Instant) -> None:
         self.clients.perform(effects)
         if self.clients.has_to_write():
             self.clients.write()
@@ -197,6 +205,6 @@ class LiveDaemon:
         for effect in effects:
             if isinstance(effect, Send | ClientReady):
                 continue  # What comes of it is seen by others.
-            self._observe(time_ns, effect)
+            self._observe(now.wall_us * 1_000, effect)
             if isinstance(effect, Stopped):
                 self.running = False

@@ -19,7 +19,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -141,10 +141,10 @@ class Endpoint:
 
     # --- sending
 
-    def send(self, sends: Iterable[Send]) -> None:
+    def send(self, sends: Sequence[Send]) -> None:
         sent = size = 0
         self._wait_until = None
-        for to, datagrams in trains(sends):
+        for to, datagrams in trains(sends) if len(sends) > 1 else [(one.to, [one.data]) for one in sends]:
             receivers = self._receivers(to)
             sent += len(receivers) * len(datagrams)
             size += len(receivers) * (len(datagrams[0]) * (len(datagrams) - 1) + len(datagrams[-1]))

@@ -66,6 +66,7 @@ PROBES = (
     Probe(Counter.GROUP_PARTS_ASKED, 0.05, "memberships of strangers that do not fit one datagram", True),
     Probe(Counter.SENDS_JOINED, 0.30, "messages sent one by one that travel as one bundle", True),
     Probe(Counter.TOKEN_KEPT, 0.20, "a token that stayed where the only sender was"),
+    Probe(Counter.LINE_TOLD, 0.10, "a safe message for which the others told their lines without the token"),
     Probe(Counter.NAME_CAME_BACK, 0.10, "a session under the name of an earlier one", True),
     Probe(Counter.SEVERAL_GROUPS_ACROSS_MERGE, 0.10, "a message to several groups after the signal of a merge", True),
     Probe(

@@ -66,24 +66,30 @@ class NativeReader:
             request, self._waits = self._waits, None
             return request
         while self._reads:
-            frames, size = self._reads[0]
+            frames = self._reads[0][0]
             frame, self._ahead = self._ahead or next(frames, None), None
             if frame is not None:
                 word = read_from_client(*frame)
                 return self._with_those_behind(word, frame, frames) if isinstance(word, Sending) else _request(word)
-            self._reads.popleft()
-            self._read_bytes -= size
+            self._drop_read()
         return None
 
     def _with_those_behind(self, first: Sending, frame: Frame, frames: Iterator[Frame]) -> Sending:
         """What came in the same read and goes the same way joins the first."""
         self._ahead = next(frames, None)
-        if self._ahead is None or not self._joining.begin(first, *frame):
+        if self._ahead is None:
+            self._drop_read()
+            return first
+        if not self._joining.begin(first, *frame):
             return first
         while self._ahead is not None and self._joining.take(*self._ahead):
             self._ahead = next(frames, None)
             self.joined += 1
         return self._joining.run()
+
+    def _drop_read(self) -> None:
+        """Nothing is left of it, but perhaps the beginning of a frame."""
+        self._read_bytes -= self._reads.popleft()[1]
 
     def put_back(self, request: Request) -> None:
         self._waits = request

@@ -18,6 +18,7 @@ from covey.protocol.values import Bundle, Payload
 from covey.protocol.wire.bundles import bundle_parts, check_number, read_bundle, read_next_bundle
 
 from .frames import (
+    Ack,
     Alive,
     Announce,
     Chunk,
@@ -41,7 +42,7 @@ from .frames import (
 )
 
 MAGIC: Final = b"Cv"
-VERSION: Final = 4
+VERSION: Final = 5
 
 _CONTROL: Final[tuple[type[Control], ...]] = (
     Alive,
@@ -58,6 +59,7 @@ _CONTROL: Final[tuple[type[Control], ...]] = (
     Announce,
     WantGroups,
     GroupPart,
+    Ack,
 )
 _CODE: Final = {frame: code for code, frame in enumerate(_CONTROL, start=1)}
 _DECODERS: Final = {code: msgspec.msgpack.Decoder(frame) for frame, code in _CODE.items()}
@@ -74,11 +76,12 @@ _SENDER = struct.Struct("<BHQ")
 _BALLOT = struct.Struct("<QHQ")
 _PACKET = struct.Struct("<QQH")
 _KEPT: Final = 0x8000
-"""In the count of chunks, of which no packet has that many."""
+"""In the count of chunks, of which no packet has that many: the line of who keeps the token follows."""
+_LINE = struct.Struct("<Q")
 _CHUNK = struct.Struct("<HQHHI")
 _COUNT = struct.Struct("<H")
 
-PACKET_OVERHEAD: Final = _BALLOT.size + _PACKET.size
+PACKET_OVERHEAD: Final = _BALLOT.size + _PACKET.size + _LINE.size
 CHUNK_OVERHEAD: Final = _CHUNK.size
 RESEND_OVERHEAD: Final = _BALLOT.size + _COUNT.size
 
@@ -184,8 +187,10 @@ def _read_bundles(body: memoryview, count: int) -> tuple[Bundle, ...]:
 def _data_parts(frame: Data) -> list[Payload]:
     parts: list[Payload] = [
         _BALLOT.pack(*frame.view),
-        _PACKET.pack(frame.turn, frame.packet_seq, len(frame.chunks) | (_KEPT if frame.kept else 0)),
+        _PACKET.pack(frame.turn, frame.packet_seq, len(frame.chunks) | (_KEPT if frame.kept_line else 0)),
     ]
+    if frame.kept_line:
+        parts.append(_LINE.pack(frame.kept_line))
     for chunk in frame.chunks:
         data = chunk.data if isinstance(chunk.data, tuple) else (chunk.data,)
         parts.append(_CHUNK.pack(chunk.site, chunk.number, chunk.piece, chunk.pieces, sum(map(len, data))))
@@ -195,8 +200,12 @@ def _data_parts(frame: Data) -> list[Payload]:
 
 def _read_data(view: Ballot, data: bytes, at: int) -> Data:
     turn, packet_seq, count = _PACKET.unpack_from(data, at)
-    count, kept = count & ~_KEPT, count >= _KEPT
     at += _PACKET.size
+    kept_line = 0
+    if count >= _KEPT:
+        count &= ~_KEPT
+        (kept_line,) = _LINE.unpack_from(data, at)
+        at += _LINE.size
     whole, end = memoryview(data), len(data)
     chunks = []
     for _ in range(count):
@@ -208,7 +217,7 @@ def _read_data(view: Ballot, data: bytes, at: int) -> Data:
         at += length
     if at != end:
         raise FrameError("malformed packet", f"{end - at} bytes too many")
-    return Data(view, turn, packet_seq, tuple(chunks), kept)
+    return Data(view, turn, packet_seq, tuple(chunks), kept_line)
 
 
 def frame_name(data: bytes) -> str:

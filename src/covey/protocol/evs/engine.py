@@ -29,6 +29,7 @@ from .deadlines import WORKING, EvsDeadline
 from .decisions import Attempt, Begin, Completed, Decision, FrameOutcome, Outcome, Planned, SaidDone
 from .exchange import Exchange, part_bytes
 from .frames import (
+    Ack,
     Alive,
     Announce,
     Data,
@@ -54,9 +55,9 @@ from .sizes import check_sizes
 from .states import Reason, State
 
 AttemptFrame = StateTrans | Want | WantGroups | GroupPart | Resend | Done
-ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Token
-_OF_A_VIEW: Final = (Token, Data, Parked, Hurry, Unreliable, Announce)
-_OF_A_SITE: Final = (Token, Parked, Hurry)
+ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Ack | Token
+_OF_A_VIEW: Final = (Token, Data, Ack, Parked, Hurry, Unreliable, Announce)
+_OF_A_SITE: Final = (Token, Ack, Parked, Hurry)
 """The most frequent first."""
 
 
@@ -74,6 +75,7 @@ class EvsEngine:
         self.exchange: Exchange | None = None
         self._commit = frozenset([kit.me])
         self._first = True
+        self._in_haste = False
 
     @property
     def is_working(self) -> bool:
@@ -135,6 +137,10 @@ class EvsEngine:
 
     def hold_back(self, behind: bool) -> None:
         self.operation.flow.behind = behind
+
+    def hasten(self, now_us: int) -> list[Effect]:
+        self._in_haste = self.operation.flow.in_haste = True
+        return self.operation.stamper.hasten(now_us) if self.machine.active and not self.is_settled else []
 
     def on_peer_refused(self, rank: int, now_us: int) -> list[Effect]:
         return self._carry_out(self.machine.on_peer_refused(rank, now_us), now_us)
@@ -229,7 +235,7 @@ class EvsEngine:
         if not self.machine.active:
             return [Dropped(Counter.FRAME_VIEW_LOST)]
         if isinstance(frame, _OF_A_SITE):
-            return operation.on_site_frame(frame, now_us)
+            return operation.on_site_frame(sender, frame, now_us)
         if isinstance(frame, Unreliable):
             return operation.on_unreliable(sender, frame)
         assert isinstance(frame, Announce)
@@ -335,6 +341,7 @@ class EvsEngine:
         self._tables.clear()
         patience = self.machine.damping.token
         self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high, patience)
+        self.operation.flow.in_haste = self._in_haste
         self.exchange, self._first = None, False
         effects += self.machine.installed(now_us)
         return effects + list[Outcome](self.operation.start(now_us))

@@ -35,6 +35,8 @@ class Flow:
         self.unreliable = UnreliableStreams(kit.me)
         self.behind = False
         """Our clients are told too slowly: nothing is stamped here, and others are asked to send less."""
+        self.in_haste = False
+        """This daemon stops as soon as it is settled."""
         self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
 
     @property

@@ -183,6 +183,13 @@ class Hurry(Control, frozen=True):
     view: Ballot
 
 
+class Ack(Control, frozen=True):
+    """I hold the order up to this line, and so do those know who wait with a safe message."""
+
+    view: Ballot
+    line: Stamp
+
+
 class Announce(Control, frozen=True):
     """How far a site is: every bundle above `number` has a stamp above `last`; all there hold the order to `line`."""
 
@@ -214,8 +221,8 @@ class Data(msgspec.Struct, frozen=True, gc=False):
     turn: int
     packet_seq: int
     chunks: tuple[Chunk, ...]
-    kept: bool = False
-    """Its sender keeps the token for a while."""
+    kept_line: int = 0
+    """Its sender keeps the token for a while, and holds the order up to this line; 0: it passes the token on."""
 
 
 class Resend(NamedTuple):
@@ -246,6 +253,7 @@ Frame = (
     | Token
     | Parked
     | Hurry
+    | Ack
     | Announce
     | Data
     | Resend

@@ -114,7 +114,7 @@ class Operation:
 
     def on_data(self, sender: Life, frame: Data, datagram: bytes, now_us: int) -> list[Effect | Dropped]:
         if self._site_of[sender] == self.kit.site:
-            chunks = self.stamper.arrived(frame, datagram, now_us)
+            chunks = self.stamper.arrived(sender.rank, frame, datagram, now_us)
         else:
             chunks = self.links.arrived(sender.rank, frame, datagram)
         if isinstance(chunks, Dropped):
@@ -142,8 +142,8 @@ class Operation:
             return (early,)
         return self.flow.deliveries(early) if early else ()
 
-    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
-        return self.stamper.on_site_frame(frame, now_us)
+    def on_site_frame(self, sender: Life, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
+        return self.stamper.on_site_frame(sender.rank, frame, now_us)
 
     def on_announce(self, sender: Life, frame: Announce, now_us: int) -> list[Effect | Dropped]:
         if self._site_of[sender] != frame.site or frame.site == self.kit.site:

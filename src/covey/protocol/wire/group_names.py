@@ -36,6 +36,8 @@ def groups_bytes(groups: tuple[str, ...]) -> int:
     >>> groups_bytes(("a", "room"))
     9
     """
+    if len(groups) == 1:
+        return len(groups[0].encode()) + _LENGTH.size
     return sum(len(group.encode()) + _LENGTH.size for group in groups)
 
 

@@ -23,6 +23,15 @@ def visit(floor: Floor, mine: int, me: int, top: int) -> Floor:
     return floor
 
 
+def visited(floor: Floor, mine: int, me: int) -> int:
+    """The value that a visit makes of it.
+
+    >>> visited(Floor(5, NOBODY), 3, 1), visited(Floor(3, 2), 7, 1)
+    (3, 3)
+    """
+    return mine if mine < floor.value or floor.modifier in (me, NOBODY) else floor.value
+
+
 class TwoVisits:
     """The usable value: the minimum of the last two visits."""
 

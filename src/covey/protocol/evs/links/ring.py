@@ -27,17 +27,15 @@ from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Send
 from covey.protocol.evs.codec import Codec
 from covey.protocol.evs.deadlines import EvsDeadline
-from covey.protocol.evs.frames import Chunk, Data, Floor, Hurry, Parked, Token
+from covey.protocol.evs.frames import Ack, Chunk, Data, Floor, Hurry, Parked, Token
 from covey.protocol.evs.growth import Growth
 
-from .floors import NOBODY, TwoVisits, visit
+from .floors import NOBODY, TwoVisits, visit, visited
+from .lines import Lines
+from .resting import Resting
 
 COUNT_MAX: Final = 1 << 32
 """What a token counts of itself stays far below; it grows with each visit, and must stay a number of the wire."""
-
-
-ALONE_SHARE: Final = 20
-"""Who has heard nobody else send for so many rests of the token is the only sender."""
 
 
 class Standing(NamedTuple):
@@ -76,6 +74,7 @@ class Ring:
         self.me = me
         self.is_first = me == ring[0]
         self._others = tuple(rank for rank in ring if rank != me)
+        self.lines = Lines(self._others)
         self._successor = ring[(ring.index(me) + 1) % len(ring)]
         self._size = len(ring)
         self._settings = settings
@@ -92,12 +91,11 @@ class Ring:
         self.number = 0
         self._passed: bytes = b""
         self.holding: Token | None = None
-        self._is_new = False  # It has come, and we have not told it yet how far we are.
+        self.is_new = False  # It has come, and we have not used it yet.
         self._sent_last_visit = 0
         self._sent_this_visit = 0
         self._numbered_to = 0  # The last packet that we sent.
-        self._others_sent_us = -(1 << 60)
-        self._kept_under = -1  # The token under which somebody else has said that it keeps it.
+        self._resting = Resting(settings.token_rest_ms)
         self._passed_us = 0
         self._rotation_us = 0
         self._packets_everywhere = TwoVisits()
@@ -116,9 +114,7 @@ class Ring:
             return Dropped(Counter.PACKET_DUPLICATE)
         if frame.turn >= self.number and self.holding is None:
             deadlines.clear(EvsDeadline.TOKEN_RESEND)
-        self._others_sent_us = now_us
-        if frame.kept:
-            self._kept_under = frame.turn
+        self._resting.heard(frame, now_us)
         self._keep(frame.packet_seq, datagram)
         return frame.chunks
 
@@ -147,7 +143,7 @@ class Ring:
             self._rotation_us += (now_us - self._passed_us - self._rotation_us) // 4
         self.number = token.number
         self.holding = token
-        self._is_new, self._sent_this_visit = True, 0
+        self.is_new, self._sent_this_visit = True, 0
         deadlines.clear(EvsDeadline.TOKEN_RESEND, EvsDeadline.TOKEN_LOST, EvsDeadline.HURRY)
 
     def _is_possible(self, token: Token) -> bool:
@@ -177,66 +173,68 @@ class Ring:
         """How many more packets may be under way that not everyone is known to have."""
         return self._settings.ring_packets_unstable - (token.packet_seq - self._packets_everywhere.usable)
 
-    def arrive(self, mine: Standing) -> bool:
-        """Tell a token that has just come how far we are, and learn how far everybody is; False in further turns."""
-        if not self._is_new:
-            return False
-        assert self.holding is not None
-        self.holding = token = self._with_floors(self.holding, mine, self.holding.packet_seq)
-        everywhere = self._packets_everywhere.see(token.packet_floor.value)
+    def arrive(self, mine: Standing) -> None:
+        """Learn from a token that has just come how far everybody is, ourselves included."""
+        token, me = self.holding, self.me
+        assert token is not None
+        everywhere = self._packets_everywhere.see(visited(token.packet_floor, self.have_to, me))
         while self._discarded < everywhere:
             self._discarded += 1
             self._store.pop(self._discarded, None)
-        self.line_everywhere.see(token.line_floor.value)
+        self.line_everywhere.see(visited(token.line_floor, mine.line, me))
         for site, floor in token.received_floors:
-            self.received_everywhere.setdefault(site, TwoVisits()).see(floor.value)
-        return True
+            self.received_everywhere.setdefault(site, TwoVisits()).see(visited(floor, mine.received[site], me))
 
     def turn(self, mine: Standing, turn: Turn, now_us: int, deadlines: DeadlineTable) -> list[Send]:
         """Use the token: answer requests, send packets; then keep it for a while, park it or pass it on."""
         token = self.holding
         assert token is not None
         again, still_wanted = self._answer(token)
-        assert self._is_allowed(turn.packets, self.allowance(token)), "R3"
+        allowance = self.allowance(token)
+        assert self._is_allowed(turn.packets, allowance), "R3"
         requests = self._requests(still_wanted)
-        rests = turn.may_rest and not again and not requests and self._may_rest(token, len(turn.packets), now_us)
-        packets = self._number_packets(token, turn.packets, rests)
+        rests = turn.may_rest and not again and not requests and len(turn.packets) < allowance
+        rests = rests and self._resting.is_only_sender(now_us)
+        rests = rests and (bool(turn.packets) or self._may_wait(token, turn.busy))
+        packets = self._number_packets(token, turn.packets, mine.line if rests else 0)
         quiet = not (again or packets or still_wanted or turn.busy)
         claimed = self._settings.ring_packets_per_rotation if turn.behind else 0
-        token = self._after_turn(token, mine, len(packets), len(again) + claimed, requests, quiet)
+        token = self._after_turn(token, mine, len(packets), len(again) + claimed, requests, quiet and not rests)
         if rests:
             self.holding = token
             self._count.add(Counter.TOKEN_KEPT)
-            deadlines.set_if_clear(EvsDeadline.REST, now_us + self._settings.token_rest_ms * 1_000)
+            self._resting.keep(deadlines, now_us, has_sent=bool(packets))
             return packets
         deadlines.clear(EvsDeadline.REST)
         if quiet and token.idle >= (self._size if self._numbered_to == token.packet_seq else 2 * self._size):
             return self._park(token)
-        return again + self._pass(token, packets, now_us, deadlines)
+        return again + self._pass(self._told(token, mine), packets, now_us, deadlines)
 
-    def _may_rest(self, token: Token, packets: int, now_us: int) -> bool:
-        """Something is sent, which tells the others that the token stays; nobody else sends; and more may be sent."""
-        alone_us = ALONE_SHARE * self._settings.token_rest_ms * 1_000
-        return alone_us > 0 and 0 < packets < self.allowance(token) and now_us - self._others_sent_us > alone_us
+    def _may_wait(self, token: Token, busy: bool) -> bool:
+        """Whether it may stay before we have more to send: it has come back, and all have what we sent last."""
+        return self.is_new and not busy and self._sent_last_visit > 0 and self._numbered_to == token.packet_seq
 
     def _is_allowed(self, packets: list[list[Chunk]], allowance: int) -> bool:
         """A bundle that needs more packets than are left goes alone, in a turn that may send at all."""
-        bundles = {chunk.number for packet in packets for chunk in packet}
-        return len(packets) <= allowance or (allowance > 0 and len(bundles) == 1)
+        if len(packets) <= allowance:
+            return True
+        return allowance > 0 and len({chunk.number for packet in packets for chunk in packet}) == 1
 
     def _answer(self, token: Token) -> tuple[list[Send], tuple[int, ...]]:
         """Retransmit what is asked for and held here."""
+        if not token.requests:
+            return [], ()
         held = [seq for seq in token.requests if seq in self._store]
         self._count.add(Counter.PACKET_RETRANSMITTED, len(held))
         return [Send(self._others, self._store[seq]) for seq in held], tuple(
             seq for seq in token.requests if seq not in self._store
         )
 
-    def _number_packets(self, token: Token, packets: list[list[Chunk]], kept: bool) -> list[Send]:
+    def _number_packets(self, token: Token, packets: list[list[Chunk]], kept_line: int) -> list[Send]:
         sends = []
         for offset, chunks in enumerate(packets, start=1):
             seq = self._numbered_to = token.packet_seq + offset
-            datagram = self._codec.encode(Data(self.view, token.number, seq, tuple(chunks), kept))
+            datagram = self._codec.encode(Data(self.view, token.number, seq, tuple(chunks), kept_line))
             self._keep(seq, datagram)
             sends.append(Send(self._others, datagram))
         return sends
@@ -244,17 +242,11 @@ class Ring:
     def _after_turn(
         self, token: Token, mine: Standing, sent: int, again: int, requests: tuple[int, ...], quiet: bool
     ) -> Token:
-        """The token as it is now. What is sent after a token has come is no second visit of it."""
-        if sent or not self._is_new:
-            token = self._with_floors(token, mine, token.packet_seq + sent)
-            self._packets_everywhere.revise(token.packet_floor.value)
-            self.line_everywhere.revise(token.line_floor.value)
-            for site, floor in token.received_floors:
-                self.received_everywhere[site].revise(floor.value)
-        flow = max(0, token.flow - self._sent_last_visit) if self._is_new else token.flow
-        self._sent_last_visit = again + sent if self._is_new else self._sent_last_visit + again + sent
+        """The token as it is now, but for the floors: those it is told when it goes."""
+        flow = max(0, token.flow - self._sent_last_visit) if self.is_new else token.flow
+        self._sent_last_visit = again + sent if self.is_new else self._sent_last_visit + again + sent
         self._sent_this_visit += sent
-        self._is_new = False
+        self.is_new = False
         return msgspec.structs.replace(
             token,
             packet_seq=token.packet_seq + sent,
@@ -265,18 +257,28 @@ class Ring:
             requests=requests,
         )
 
-    def _with_floors(self, token: Token, mine: Standing, packet_seq: int) -> Token:
-        return msgspec.structs.replace(
+    def _told(self, token: Token, mine: Standing) -> Token:
+        """Before it goes, it is told how far we are; that is no second visit."""
+        token = msgspec.structs.replace(
             token,
-            packet_floor=visit(token.packet_floor, self.have_to, self.me, packet_seq),
+            packet_floor=visit(token.packet_floor, self.have_to, self.me, token.packet_seq),
             line_floor=visit(token.line_floor, mine.line, self.me, mine.stamp),
             received_floors=tuple(
-                (site, visit(floor, mine.received[site], self.me, mine.site_seq))
-                for site, floor in token.received_floors
+                [
+                    (site, visit(floor, mine.received[site], self.me, mine.site_seq))
+                    for site, floor in token.received_floors
+                ]
             ),
         )
+        self._packets_everywhere.revise(token.packet_floor.value)
+        self.line_everywhere.revise(token.line_floor.value)
+        for site, floor in token.received_floors:
+            self.received_everywhere[site].revise(floor.value)
+        return token
 
     def _requests(self, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        if not wanted and self.have_to >= self._requestable:
+            return ()
         missing = [seq for seq in range(self.have_to + 1, self._requestable + 1) if seq not in self._store]
         return tuple(sorted({*wanted, *missing})[: self._settings.retransmit_requests_max])
 
@@ -292,8 +294,7 @@ class Ring:
         deadlines.set(EvsDeadline.TOKEN_LOST, now_us + self.lost_after_us(now_us))
         # Whoever missed that the token was parked asks for it in time, however patient the ring has become.
         deadlines.set(EvsDeadline.HURRY, now_us + self._usual_us(1) // 3)
-        # One packet goes first: whoever has it when the token comes can say so.
-        before = max(1, len(packets) - self._settings.ring_packets_after_token)
+        before = max(0, len(packets) - self._settings.ring_packets_after_token)
         return [*packets[:before], Send((self._successor,), self._passed), *packets[before:]]
 
     def lost_after_us(self, now_us: int) -> int:
@@ -314,22 +315,34 @@ class Ring:
         """Take up again a token that was kept or parked."""
         if self.holding is None:
             return None
-        self.holding = msgspec.structs.replace(self.holding, idle=0)
+        if self.holding.idle:
+            self.holding = msgspec.structs.replace(self.holding, idle=0)
         return self.holding
 
     # --- signs of the token
 
     def is_kept_elsewhere(self) -> bool:
         """Whether somebody else has said that it keeps the token, after we passed it."""
-        return self._kept_under >= self.number and self.holding is None
+        return self.holding is None and self._resting.is_kept_since(self.number)
+
+    def may_be_kept(self) -> bool:
+        """Whether somebody else may keep the token, and not have said so."""
+        return self.holding is None and self._resting.may_be_kept
 
     def lacks_something(self) -> bool:
         """Whether a packet is here, and one before it is not."""
         return self._highest > self.have_to
 
+    def acknowledge(self, line: int) -> list[Send]:
+        """Tell the others how far we hold the order, if they do not know; the token would do so later."""
+        if not self.lines.are_told or not self.lines.is_news(line):
+            return []
+        self._count.add(Counter.LINE_TOLD)
+        return [self._send(self._others, Ack(self.view, line))]
+
     def on_hurry(self, now_us: int) -> Token | None:
         """Somebody else wants to send."""
-        self._others_sent_us = now_us
+        self._resting.hurried(now_us)
         return self.resume()
 
     def on_parked(self, frame: Parked, deadlines: DeadlineTable) -> None:
@@ -348,7 +361,7 @@ class Ring:
         """Ask for the token, again and again until it comes; without an answer it counts as lost."""
         if self.holding is not None:
             return []
-        self._kept_under = -1
+        self._resting.hurry()
         deadlines.set(EvsDeadline.HURRY, now_us + self._settings.hurry_ms * 1_000)
         deadlines.set_if_clear(EvsDeadline.TOKEN_LOST, now_us + self.lost_after_us(now_us))
         return [self._send(self._others, Hurry(self.view))]
@@ -367,5 +380,5 @@ class Ring:
         assert all(seq in self._store for seq in range(self._packets_everywhere.usable + 1, self.have_to + 1)), "R2"
         assert len(self._store) <= 3 * self._settings.ring_packets_unstable, "R4"
 
-    def _send(self, to: tuple[int, ...], frame: Parked | Hurry) -> Send:
+    def _send(self, to: tuple[int, ...], frame: Parked | Hurry | Ack) -> Send:
         return Send(to, self._codec.encode(frame))

@@ -38,6 +38,8 @@ class ViewOrder:
         self.view = view
         self._me = me
         self.logs = {site: SiteLog(site) for site in sites}
+        self._first, *more = self.logs.values()
+        self._is_one_site = not more
         self.stability = Stability(sites)
         self.position = START
         self.frozen = False
@@ -82,7 +84,7 @@ class ViewOrder:
 
     def line(self) -> int:
         """Everything up to this stamp is here, from every site."""
-        return min([log.frontier for log in self.logs.values()])
+        return self._first.frontier if self._is_one_site else min([log.frontier for log in self.logs.values()])
 
     def safe_line(self) -> int:
         return self.stability.safe_line()

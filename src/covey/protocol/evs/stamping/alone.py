@@ -89,11 +89,14 @@ class AloneStamper:
 
     # --- nobody else is in the site
 
-    def arrived(self, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...]:
+    def arrived(self, sender: int, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...]:
         return ()
 
-    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
+    def on_site_frame(self, sender: int, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
         return [Dropped(Counter.FRAME_MISDIRECTED)]
+
+    def hasten(self, now_us: int) -> list[Effect]:
+        return []
 
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
         return []

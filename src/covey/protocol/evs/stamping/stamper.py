@@ -7,9 +7,9 @@ from typing import Protocol
 
 from covey.protocol.counters import Dropped
 from covey.protocol.effects import Effect
-from covey.protocol.evs.frames import Chunk, Data, Hurry, Parked, Token
+from covey.protocol.evs.frames import Ack, Chunk, Data, Hurry, Parked, Token
 
-SiteFrame = Token | Parked | Hurry
+SiteFrame = Token | Parked | Hurry | Ack
 """What the daemons of one site say to one another besides data."""
 
 
@@ -27,16 +27,19 @@ class Stamper(Protocol):
     def progress(self, now_us: int) -> list[Effect]:
         """Deliver what may be delivered, and send on where a window has opened."""
 
+    def hasten(self, now_us: int) -> list[Effect]:
+        """We stop as soon as we are settled: let nothing wait that helps."""
+
     def raise_own(self, now_us: int) -> None:
         """Note how far this site is, where nobody else has to be asked."""
 
     def received_here(self) -> dict[int, int]:
         """Of each site, up to where everybody in ours has all bundles."""
 
-    def arrived(self, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...] | Dropped:
+    def arrived(self, sender: int, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...] | Dropped:
         """The pieces of a packet from our own site that are new."""
 
-    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]: ...
+    def on_site_frame(self, sender: int, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]: ...
 
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]: ...
 

@@ -14,7 +14,7 @@ from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Effect
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.flow import Flow
-from covey.protocol.evs.frames import Chunk, Data, Hurry, Parked, Token
+from covey.protocol.evs.frames import Ack, Chunk, Data, Hurry, Parked, Token
 from covey.protocol.evs.links.links import Links
 from covey.protocol.evs.links.ring import Ring, Standing, Turn
 from covey.protocol.evs.packing import Packer
@@ -25,7 +25,7 @@ from .stamper import SiteFrame
 VISIT_BUNDLES_MAX: Final = 500
 """Bundles stamped while the token is held once: others handle all of them in one step."""
 SAFE_VISITS: Final = 2
-"""After safe messages waited here the token goes round so often without a stay: the others deliver them later."""
+"""A safe message that waits when the token comes needs what it brings, and so do the others: no stay for so long."""
 
 
 class TokenStamper:
@@ -52,16 +52,30 @@ class TokenStamper:
     def submitted(self, now_us: int) -> list[Effect]:
         if self.ring.resume() is not None:
             return self._use_token(now_us)
-        if self.ring.is_kept_elsewhere() or not self._kit.deadlines.is_set(EvsDeadline.TOKEN_LOST):
+        if self.ring.may_be_kept() or not self._kit.deadlines.is_set(EvsDeadline.TOKEN_LOST):
             return list[Effect](self.ring.hurry(now_us, self._kit.deadlines))
         return []
 
     def progress(self, now_us: int) -> list[Effect]:
-        """What is missing is asked for by the token: where somebody keeps it, it is hurried on."""
-        effects = self._flow.deliver()
-        if self.ring.is_kept_elsewhere() and self.ring.lacks_something():
-            effects += self.ring.hurry(now_us, self._kit.deadlines)
-        return effects
+        """Where somebody keeps the token, say at once what it would have asked of us."""
+        said = self._say_to_who_keeps_it(now_us) if self.ring.is_kept_elsewhere() else []
+        order = self._flow.order
+        if order.safe_waits:
+            order.stability.raise_line(self._kit.site, self.ring.lines.least(order.line()))
+        return said + self._flow.deliver() if order.undelivered else said
+
+    def _say_to_who_keeps_it(self, now_us: int) -> list[Effect]:
+        """That something is missing here; or, where a safe message waits for it, up to where nothing is."""
+        if self.ring.lacks_something():
+            return [*self.ring.hurry(now_us, self._kit.deadlines)]
+        order = self._flow.order
+        return [*self.ring.acknowledge(order.line())] if order.safe_waits else []
+
+    def hasten(self, now_us: int) -> list[Effect]:
+        """The token goes round: what is sent, and what we are told, does not wait for the end of a stay."""
+        if self.ring.holding is not None:
+            return self._use_token(now_us, may_rest=False)
+        return [*self.ring.hurry(now_us, self._kit.deadlines)] if self.ring.may_be_kept() else []
 
     def raise_own(self, now_us: int) -> None:
         """The token does that, on its way."""
@@ -69,19 +83,30 @@ class TokenStamper:
     def received_here(self) -> dict[int, int]:
         return {source: everywhere.usable for source, everywhere in self.ring.received_everywhere.items()}
 
-    def arrived(self, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...] | Dropped:
+    def arrived(self, sender: int, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...] | Dropped:
+        if frame.kept_line:
+            self.ring.lines.hear(sender, frame.kept_line)
         return self.ring.on_data(frame, datagram, now_us, self._kit.deadlines)
 
     # --- the token
 
-    def on_site_frame(self, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
+    def on_site_frame(self, sender: int, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
         if isinstance(frame, Token):
             return self._on_token(frame, now_us)
+        if isinstance(frame, Ack):
+            return self._on_ack(sender, frame)
         if isinstance(frame, Parked):
             self.ring.on_parked(frame, self._kit.deadlines)
             return [*self.submitted(now_us)] if len(self._flow.queue) else []
         assert isinstance(frame, Hurry)
         return [*self._use_token(now_us, may_rest=False)] if self.ring.on_hurry(now_us) is not None else []
+
+    def _on_ack(self, sender: int, frame: Ack) -> list[Effect | Dropped]:
+        """What it allows is delivered when all datagrams of the step were taken."""
+        if not self.ring.lines.knows(sender):
+            return [Dropped(Counter.FRAME_MISDIRECTED)]
+        self.ring.lines.hear(sender, frame.line)
+        return []
 
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
         if deadline is EvsDeadline.TOKEN_RESEND:
@@ -105,14 +130,16 @@ class TokenStamper:
     def _use_token(self, now_us: int, may_rest: bool = True) -> list[Effect]:
         """Learn from it, stamp what it allows, and hand it on with what we know, unless it stays here for a while."""
         ring, flow = self.ring, self._flow
-        self._learn()
+        if ring.is_new:
+            self._learn()
         assert ring.holding is not None
         packer = flow.packer()
         effects = self._stamp_waiting(ring.holding, packer, now_us)
-        may_rest = may_rest and self._is_one_site and not self._safe_visits and not flow.order.safe_waits
+        may_rest = may_rest and self._is_one_site and not self._safe_visits and not flow.in_haste
+        may_rest = may_rest and (ring.lines.are_told or not flow.order.safe_waits)
         turn = Turn(
             packets=packer.packets,
-            busy=not flow.is_settled or flow.behind,
+            busy=bool(packer.packets) or not flow.is_settled or flow.behind,
             may_rest=may_rest and not len(flow.queue) and not flow.behind,
             behind=flow.behind,
         )
@@ -127,9 +154,9 @@ class TokenStamper:
         self.site_seq, self.stamp = token.site_seq, token.stamp
         self._kit.clock.see(token.stamp)
         order.announce(self._kit.site, Announcement(token.site_seq, token.stamp))
-        if self.ring.arrive(self._standing()):
-            self._raise_stability()
-            self._safe_visits = SAFE_VISITS if order.safe_waits else max(0, self._safe_visits - 1)
+        self.ring.arrive(self._standing())
+        self._raise_stability()
+        self._safe_visits = SAFE_VISITS if order.safe_waits else max(0, self._safe_visits - 1)
 
     def _standing(self) -> Standing:
         return Standing(self._flow.order.line(), self._flow.received(), self.site_seq, self.stamp)
@@ -142,7 +169,7 @@ class TokenStamper:
         window = received + self._kit.settings.ring_bundles_unstable
         last, has_room = min(window, self.site_seq + VISIT_BUNDLES_MAX), self._links.has_room()
         effects: list[Effect] = []
-        while allowance and self.site_seq < last and has_room and flow.may_stamp():
+        while allowance and self.site_seq < last and has_room and len(queue) and flow.may_stamp():
             if packer.packets and packer.packets_after(queue.next_bytes()) > allowance:
                 break
             self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
