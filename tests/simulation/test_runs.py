@@ -31,7 +31,7 @@ from covey.trace.record import Row
 from .mutants import MUTANTS
 
 SWARM = range(5_000, 5_200)
-CLIENT_SWARM = range(5_200, 5_260)
+CLIENT_SWARM = range(5_220, 5_300)
 
 PAST_NOT_AWAITED = [(1, 12), (1, 17), (3, 3), (3, 12), (3, 16)]
 """(sites, seed) of runs in which agreed messages stamped without the past of early deliveries break M4 (rule R8)."""
