@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from .bench_peers import peers
 from .bench_tables import show_failover, tell_hostile, tell_slow, tell_traffic
 from .common import finite
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from covey.lab.traffic.slow import SlowMeasurement, SlowPlan
 
 app = typer.Typer(name="bench", help="Measure with real processes.", no_args_is_help=True, rich_markup_mode=None)
+
+
+app.command()(peers)
 
 
 @app.callback()
