@@ -23,10 +23,11 @@ from covey.lab.peers.plan import RECEIVERS, SYSTEMS, WORKLOADS, PeerCase, PeersP
 from covey.lab.peers.servers import ServerProcess, missing, serving, version_of
 from covey.lab.peers.statistics import Spread, summaries
 from covey.lab.peers.system import system_named
-from covey.lab.peers.systems.corosync_system import arguments, configuration
+from covey.lab.peers.systems.corosync_system import TO_COMPILE, TO_LINK, arguments, compiled, configuration
 from covey.lab.peers.task import PeerTask
 from covey.lab.processor_time import cpu_seconds
 from covey.lab.traffic.pattern import Pattern
+from covey.lab.traffic.task import TrafficResult
 
 TASK = PeerTask(
     system="covey",
@@ -170,6 +171,37 @@ def test_what_is_planted_in_a_run_is_found(plant: Callable[[list[bytes]], list[b
     audit.take_run(planted[:4])
     audit.take_run(planted[4:])
     assert PLANTED[plant] in audit.problem
+
+
+@pytest.fixture(scope="module")
+def client_in_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if reason := missing(TO_COMPILE, files=TO_LINK):
+        pytest.skip(reason)
+    return compiled(tmp_path_factory.mktemp("cpg"))
+
+
+def audited_in_c(client: Path, messages: list[bytes], task: PeerTask) -> TrafficResult:
+    _, *rest = arguments(task)
+    given = b"".join(len(one).to_bytes(4, "little") + one for one in messages)
+    done = subprocess.run([client, "audit", *rest], input=given, capture_output=True, check=True)
+    return msgspec.json.decode(done.stdout, type=TrafficResult)
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+@pytest.mark.parametrize("task", [TASK, PACED], ids=["flat out", "paced"])
+def test_what_is_planted_is_found_in_c(
+    plant: Callable[[list[bytes]], list[bytes]], task: PeerTask, client_in_c: Path
+) -> None:
+    assert PLANTED[plant] in audited_in_c(client_in_c, plant(paced()), task).problem
+
+
+def test_what_was_sent_is_no_problem_in_c(client_in_c: Path) -> None:
+    result = audited_in_c(client_in_c, paced(), PACED)
+    assert (result.problem, result.messages, len(result.latencies_us)) == ("", COUNT, COUNT)
+    both = msgspec.structs.replace(TASK, senders=2)
+    orders = [audited_in_c(client_in_c, paced(one) + paced(1 - one), both) for one in (0, 0, 1)]
+    assert [one.problem for one in orders] == [""] * 3
+    assert orders[0].order == orders[1].order != orders[2].order
 
 
 def test_messages_of_others_in_between_are_no_problem_and_each_sender_has_its_end() -> None:

@@ -27,7 +27,8 @@ from covey.lab.peers.task import PeerTask
 
 DAEMONS: Final = 3
 SOURCE: Final = Path(__file__).with_name("cpg_client.c")
-HEADER: Final = "/usr/include/corosync/cpg.h"
+TO_COMPILE: Final = {"cc": "gcc"}
+TO_LINK: Final = {"/usr/include/corosync/cpg.h": "libcpg-dev"}
 SERVES: Final = ("Members[3]", "Global data MTU changed")
 """What a daemon has logged, in any order, when it has found the others and how much a packet holds."""
 
@@ -68,8 +69,7 @@ class CorosyncSystem:
     services = ("agreed",)
 
     def unavailable(self) -> str | None:
-        programs = {"corosync": "corosync", "cc": "gcc", **hosts.NEEDED}
-        return missing(programs, files={HEADER: "libcpg-dev"}) or hosts.unavailable()
+        return missing({"corosync": "corosync", **TO_COMPILE, **hosts.NEEDED}, files=TO_LINK) or hosts.unavailable()
 
     def version(self) -> str:
         return f"corosync {version_of(program_path('corosync') or 'corosync', '-v')}, three daemons, programs in C"
@@ -77,7 +77,7 @@ class CorosyncSystem:
     @contextmanager
     def running(self, directory: Path, case: PeerCase) -> Iterator[RunningSystem]:
         del case
-        client = _compiled(directory)
+        client = compiled(directory)
         with hosts.bridged_hosts(DAEMONS) as words, ExitStack() as daemons:
             started = [_started(directory, number, words[number]) for number in range(DAEMONS)]
             for daemon in started:
@@ -121,7 +121,7 @@ def _started(directory: Path, number: int, words: list[str]) -> ServerProcess:
     return ServerProcess(command, directory / f"corosync{number}.log")
 
 
-def _compiled(directory: Path) -> Path:
+def compiled(directory: Path) -> Path:
     made = directory / "cpg_client"
     done = subprocess.run(
         ["cc", "-O2", "-Wall", "-o", str(made), str(SOURCE), "-lcpg"], capture_output=True, text=True, check=False

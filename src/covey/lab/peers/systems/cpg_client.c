@@ -6,7 +6,8 @@
  * Out:       "ready" and then its result, each one JSON line on standard output, as program.py says them.
  * Messages:  those of content.py, but numbers never return: eight bytes of sender and number, eight of a stamp (zero
  *            without a rate), filler. A sender's last message has the end bit, and the count of those before.
- * Checks:    those of audit.py: every message is the next of its sender, whole, and nothing comes after an end.
+ * Checks:    those of audit.py: every message is the next of its sender, whole, and nothing comes after an end. With the
+ *            role `audit` it checks what comes on standard input.
  *
  * Who sends to a closed group is a member, and gets everything too: senders read, and throw away.
  */
@@ -103,7 +104,9 @@ static void take(const char *payload, size_t length) {
     if (length >= STAMPED_BYTES)
         memcpy(&head, payload, 8);
     unsigned sender = (unsigned)(head >> 56);
-    if (length != size || sender >= (unsigned)senders || memcmp(payload + STAMPED_BYTES, filler, size - STAMPED_BYTES))
+    if (length < STAMPED_BYTES || sender >= (unsigned)senders)
+        fail("a message came that no sender has sent (%llu of %u after %llu)", head & NUMBER_MASK, sender, received);
+    else if (length != size || memcmp(payload + STAMPED_BYTES, filler, size - STAMPED_BYTES))
         fail("message %llu of sender %u does not hold what was sent (after %llu)", head & NUMBER_MASK, sender, received);
     else if (has_ended[sender])
         fail("message %llu of sender %u came after its end (%llu)", head & NUMBER_MASK, sender, next_number[sender] - 1);
@@ -218,10 +221,14 @@ static void send_all(void) {
 
 /* --- receiving */
 
-static void receive_all(void) {
+static void expect_senders(void) {
     open_senders = senders;
     for (int at = 0; at < senders; at++)
         next_number[at] = 1;
+}
+
+static void receive_all(void) {
+    expect_senders();
     while (!receivers_here)
         dispatch(-1, 1);
     say_ready();
@@ -231,6 +238,17 @@ static void receive_all(void) {
         ;
     say_result(received, (double)(last_ns - first_ns) / 1e9, cpu_s() - busy);
     wait_for_word();
+}
+
+/* Messages from standard input, each after its length: so a test can plant what no network does at will. */
+static void audit_input(void) {
+    uint32_t length;
+    char *payload = malloc(2 * size);
+    expect_senders();
+    while (fread(&length, sizeof length, 1, stdin) == 1 && length <= 2 * size &&
+           fread(payload, 1, length, stdin) == length)
+        take(payload, length);
+    say_result(received, (double)(last_ns - first_ns) / 1e9, cpu_s() - busy);
 }
 
 int main(int count, char **words) {
@@ -249,6 +267,10 @@ int main(int count, char **words) {
         return 2;
     filler = malloc(size);
     memset(filler, '.', size);
+    if (strcmp(words[1], "audit") == 0) {
+        audit_input();
+        return 0;
+    }
     join();
     if (is_sender)
         send_all();
