@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from .bench_peers import peers
 from .bench_tables import show_failover, tell_hostile, tell_slow, tell_traffic
 from .common import finite
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from covey.lab.traffic.slow import SlowMeasurement, SlowPlan
 
 app = typer.Typer(name="bench", help="Measure with real processes.", no_args_is_help=True, rich_markup_mode=None)
+
+
+app.command()(peers)
 
 
 @app.callback()
@@ -74,13 +78,24 @@ def throughput(
     size: Size = 1_000,
     service: Service = "agreed",
     seconds: Seconds = 3.0,
+    one_by_one: Annotated[
+        bool, typer.Option("--one-by-one", help="One send call and one write for each message, instead of batches.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """How many messages arrive, as fast as senders can send, at the slowest receiver.
 
     Every receiver checks count and order; a mismatch exits 1.
     """
-    plan = _plan(daemons=daemons, senders=senders, receivers=receivers, size=size, service=service, seconds=seconds)
+    plan = _plan(
+        daemons=daemons,
+        senders=senders,
+        receivers=receivers,
+        size=size,
+        service=service,
+        seconds=seconds,
+        one_by_one=one_by_one,
+    )
     result = _measured("throughput", plan)
     told = {"messages_per_s": result.messages_per_s, "mb_per_s": result.mb_per_s, "cpu_share": result.cpu_share}
     tell_traffic(plan, told, as_json)

@@ -12,6 +12,7 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -34,8 +35,9 @@ class NamedTask(Protocol):
 class HelperProcess:
     """Whoever starts one closes it."""
 
-    def __init__(self, module: str, task: NamedTask) -> None:
-        command = [sys.executable, "-m", module, msgspec.json.encode(task).decode()]
+    def __init__(self, module: str, task: NamedTask, command: Sequence[str] = ()) -> None:
+        """`command`: what to run instead of a module of ours."""
+        command = command or [sys.executable, "-m", module, msgspec.json.encode(task).decode()]
         self.name = task.name
         # A session of its own: Ctrl-C comes to us, and we end it.
         self._process = subprocess.Popen(

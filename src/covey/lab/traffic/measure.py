@@ -7,7 +7,6 @@ Not here:  what a program does (program.py), how it is shown (cli/bench.py).
 from __future__ import annotations
 
 import itertools
-import os
 import tempfile
 import time
 from collections.abc import Iterable
@@ -20,11 +19,14 @@ from covey.client.address import socket_path
 from covey.config import daemon_name
 from covey.lab.cluster import LiveError, LocalCluster
 from covey.lab.helper_process import PATIENCE_S, HelperProcess
+from covey.lab.processor_time import cpu_seconds
 
 from .task import TrafficResult, TrafficTask
 
 PROGRAM = f"{__package__}.program"
 ORDERED = ("causal", "agreed", "safe")
+COMMON = ("size", "service", "seconds", "rate", "senders", "receivers", "one_by_one")
+"""What the plan tells every program."""
 
 PATIENT = """
 [settings]
@@ -42,6 +44,7 @@ class TrafficPlan(msgspec.Struct, frozen=True, kw_only=True):
     service: str = "agreed"
     seconds: float = 3.0
     rate: float = 0.0
+    one_by_one: bool = False
 
 
 class Measurement(msgspec.Struct, frozen=True):
@@ -85,7 +88,7 @@ def _run(plan: TrafficPlan, cluster: LocalCluster) -> Measurement:
     finally:
         for program in programs:
             program.close()
-    _judge(plan, sent, received)
+    judge(sent, received, may_miss=plan.service == "unreliable", ordered=plan.service in ORDERED)
     return _measurement(plan, sent, received, daemons)
 
 
@@ -96,21 +99,20 @@ def _task(plan: TrafficPlan, cluster: LocalCluster, role: str, number: int) -> T
             "role": role,
             "name": f"{role}{number}",
             "address": f"unix:{socket_path(cluster.cluster.digest(), daemon)}",
-            **{field: getattr(plan, field) for field in ("size", "service", "seconds", "rate", "senders", "receivers")},
+            **{field: getattr(plan, field) for field in COMMON},
         },
         TrafficTask,
     )
 
 
-def _judge(plan: TrafficPlan, sent: list[TrafficResult], received: list[TrafficResult]) -> None:
-    """Every receiver got everything, once, and, where there is an order, all in the same."""
+def judge(sent: list[TrafficResult], received: list[TrafficResult], *, may_miss: bool, ordered: bool) -> None:
+    """Every receiver got everything, once, and, where there is an order, all in the same; LiveError if not."""
     total = sum(result.messages for result in sent)
     _check_problems([*sent, *received])
     for result in received:
-        may_miss = plan.service == "unreliable" and result.messages < total
-        if result.messages != total and not may_miss:
+        if result.messages != total and not (may_miss and result.messages < total):
             raise LiveError(f"{result.name} got {result.messages:,} of {total:,} messages")
-    if plan.service in ORDERED and len({result.order for result in received}) > 1:
+    if ordered and len({result.order for result in received}) > 1:
         raise LiveError("the receivers did not get the messages in the same order")
 
 
@@ -123,27 +125,35 @@ def _check_problems(results: list[TrafficResult]) -> None:
 def _measurement(
     plan: TrafficPlan, sent: list[TrafficResult], received: list[TrafficResult], daemons: dict[str, float]
 ) -> Measurement:
-    slowest = min(result.messages / result.seconds for result in received if result.seconds > 0)
+    slowest = slowest_per_s(received)
     programs = {result.name: round(result.cpu_seconds / max(result.seconds, 0.001), 3) for result in [*sent, *received]}
-    latencies = sorted(itertools.chain.from_iterable(result.latencies_us for result in received))
-    percentiles = quantiles(latencies, n=100) if len(latencies) > 1 else None
+    p50_us, p99_us = percentiles_us(received)
     return Measurement(
         messages_per_s=round(slowest, 1),
         mb_per_s=round(slowest * plan.size / 1_000_000, 3),
         cpu_share=daemons | programs,
-        p50_us=round(percentiles[49], 1) if percentiles else None,
-        p99_us=round(percentiles[98], 1) if percentiles else None,
+        p50_us=p50_us,
+        p99_us=p99_us,
     )
+
+
+def slowest_per_s(received: list[TrafficResult]) -> float:
+    """Messages a second at the slowest receiver."""
+    return min(result.messages / result.seconds for result in received if result.seconds > 0)
+
+
+def percentiles_us(received: list[TrafficResult]) -> tuple[float | None, float | None]:
+    """How long half of all messages took at most, and 99 of 100; None where nobody looked."""
+    latencies = sorted(itertools.chain.from_iterable(result.latencies_us for result in received))
+    if len(latencies) < 2:
+        return None, None
+    cuts = quantiles(latencies, n=100)
+    return round(cuts[49], 1), round(cuts[98], 1)
 
 
 def _daemon_cpu(cluster: LocalCluster) -> dict[str, float]:
     """Seconds of processor time of each daemon."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    return {child.name: sum(map(int, _stat(child.pid)[11:13])) / ticks for child in cluster.living()}
-
-
-def _stat(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return {child.name: cpu_seconds(child.pid) for child in cluster.living()}
 
 
 def _shares(before: dict[str, float], after: dict[str, float], seconds: float) -> dict[str, float]:

@@ -64,11 +64,14 @@ def send(session: blocking.Session, task: TrafficTask) -> TrafficResult:
 
 
 def _together(task: TrafficTask) -> int:
-    return max(1, CHUNK_BYTES // max(1, task.size))
+    return 1 if task.one_by_one else max(1, CHUNK_BYTES // max(1, task.size))
 
 
 def _send_freely(session: blocking.Session, task: TrafficTask, service: Service, pattern: Pattern) -> int:
     end, sent, together = time.monotonic() + task.seconds, 0, _together(task)
+    while time.monotonic() < end and task.one_by_one:
+        session.send(GROUP, pattern.payload(sent + 1), service)
+        sent += 1
     while time.monotonic() < end:
         session.send_many(GROUP, pattern.payloads(sent + 1, together), service)
         sent += together

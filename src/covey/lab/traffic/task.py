@@ -24,6 +24,8 @@ class TrafficTask(msgspec.Struct, frozen=True, kw_only=True):
     """Messages a second; 0 is as fast as the daemons take them."""
     senders: int
     receivers: int
+    one_by_one: bool = False
+    """Without a rate: one call and one write for each message."""
 
 
 class TrafficResult(msgspec.Struct, frozen=True, kw_only=True):
