@@ -120,9 +120,8 @@ def _one_line_will_do(right: Any) -> Any:
 
 
 def _received_is_held(right: Any) -> Any:
-    def say(self: token.TokenStamper, now_us: int) -> Any:
-        order = self._flow.order
-        return self.ring.acknowledge(order._highest) if order.safe_waits else []
+    def say(self: token.TokenStamper, safe_waits: bool, now_us: int) -> Any:
+        return self.ring.acknowledge(self._flow.order._highest) if safe_waits else []
 
     return say
 

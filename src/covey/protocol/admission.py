@@ -4,8 +4,7 @@ In:        submissions of clients, and of the daemon's own driver.
 Out:       the queue; what is unreliable, which the daemon hands to the engine; why one is refused.
 Not here:  who waits for room, and whose turn it is (transport/queue.py).
 
-Whether there is room is asked once. A session asks `admits` before it submits, and is put on the wait list if there is
-none; the driver is not, and is refused.
+Whether there is room is asked once. A session that finds none is put on the wait list; the driver is refused.
 """
 
 from __future__ import annotations
@@ -40,9 +39,15 @@ class Admission:
         """Why it is refused, perhaps for want of room; empty if it is taken."""
         return self._answer(submit, self._problem(submit) or self._room_problem(submit))
 
-    def take_admitted(self, submit: Submit) -> str:
-        """The same where `admits` has said that there is room, or where none is needed."""
-        return self._answer(submit, self._problem(submit))
+    def take_in_turn(self, submit: Submit) -> str | None:
+        """The same for a session that can wait: None if it must, until the queue names it."""
+        if (refused := self._problem(submit)) or submit.service is Service.UNRELIABLE:
+            return self._answer(submit, refused)
+        waiting = _waiting(submit)
+        if not self.queue.admits(submit.session, waiting.cost):
+            return None
+        self.queue.put(waiting)
+        return ""
 
     def _answer(self, submit: Submit, refused: str) -> str:
         if refused:
@@ -53,13 +58,10 @@ class Admission:
 
     def put(self, submit: Submit) -> None:
         """What a daemon orders of its own accord is not refused."""
-        s = submit
-        if s.service is Service.UNRELIABLE:
-            self._unreliable.append(s)
+        if submit.service is Service.UNRELIABLE:
+            self._unreliable.append(submit)
         else:
-            self.queue.put(
-                Waiting(s.session, s.session_seq, s.count, s.service, s.groups, s.payload, s.kind, s.flags, s.priority)
-            )
+            self.queue.put(_waiting(submit))
 
     def take_unreliable(self) -> list[Submit]:
         taken, self._unreliable = self._unreliable, []
@@ -85,3 +87,8 @@ class Admission:
         """What is unreliable does not wait."""
         needed = cost(len(submit.payload), groups_bytes(submit.groups))
         return "" if submit.service is Service.UNRELIABLE or self.queue.has_room(needed) else QUEUE_FULL
+
+
+def _waiting(submit: Submit) -> Waiting:
+    s = submit
+    return Waiting(s.session, s.session_seq, s.count, s.service, s.groups, s.payload, s.kind, s.flags, s.priority)

@@ -96,13 +96,15 @@ class Daemon(Generic[E]):
         return effects
 
     def finish_step(self) -> list[Effect]:
-        """The rest of it: our own clients are told what the step has sent."""
+        """The rest of it: what the step has sent is delivered here too."""
+        delivered: list[Effect] = []
         if self._worked or self._sent:
-            unsent = len(self._queue)
-            self.clients.observe(self._sent, self._now_us)
-            self.clients.go_on_soon(self._now_us, has_submitted=len(self._queue) > unsent)
+            unsent = self._queue.length
+            delivered = self.engine.progress(self._now_us) if self._sent else []
+            self.clients.observe(self._sent + delivered, self._now_us)
+            self.clients.go_on_soon(self._now_us, has_submitted=self._queue.length > unsent)
             self._worked, self._sent = False, []
-        effects = self.clients.take_effects()
+        effects = delivered + self.clients.take_effects()
         return effects + self._maybe_say_goodbye() if self._admission.stopping else effects
 
     def _emit(self, effects: list[Effect], new: list[Effect]) -> None:
@@ -115,7 +117,7 @@ class Daemon(Generic[E]):
         effects: list[Effect] = []
         for submit in self._admission.take_unreliable():
             effects += self.engine.send_unreliable(submit)
-        if len(self._queue):
+        if self._queue.length:
             effects += self.engine.submitted(now_us)
         return effects
 

@@ -66,6 +66,9 @@ class Datagrams:
 
     def _note_outcome(self, one: Datagram, outcomes: list[Effect | Dropped], now_us: int) -> list[Effect]:
         """All that was dropped of it is counted, and taken out of what is to be done; the first is its outcome."""
+        if not outcomes and not one.unlisted:
+            self.outcomes.add(ACCEPTED)
+            return []  # Most of them: data that only takes its place.
         dropped = [what for what in outcomes if type(what) is Dropped]
         effects: list[Effect] = outcomes  # type: ignore[assignment]  # Mostly there is nothing else among them.
         if dropped:

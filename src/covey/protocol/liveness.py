@@ -31,9 +31,8 @@ class Liveness:
         self._due = Due()
         self._alive = Shared(DaemonSpoke())
         self._awake = AwakeClock(max(200_000, 2_000 * desk.kit.settings.alive_interval_ms))
-
-    def begin(self, now_us: int) -> None:
-        self._awake.step(now_us)
+        self.begin = self._awake.step
+        """A step, at this time."""
 
     def heard(self, session: ClientSession) -> None:
         session.heard_us = self._awake.now_us

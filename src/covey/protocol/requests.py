@@ -24,7 +24,7 @@ from .inputs import Submit
 from .liveness import Liveness
 from .notices import RequestFailed, SessionOpened
 from .portions import Portions
-from .values import Kind, Service
+from .values import Kind
 
 
 class Requests:
@@ -78,10 +78,10 @@ class Requests:
             words.clear()
         elif words.problem is not None and turn > 0 and not waits:
             self._broken(session, words.problem)
-        elif words and not waits:
-            self._desk.unheard[session.connection] = session
         elif not words:
             self._desk.queue.give_up(session.number)  # What waited for room may have been refused for another reason.
+        elif not waits:
+            self._desk.unheard[session.connection] = session
         if words.joined:
             self._desk.kit.count.add(Counter.SENDS_JOINED, words.joined)
             words.joined = 0
@@ -186,28 +186,22 @@ class Requests:
             desk.kit.count.add(Counter.CLIENT_IMPOSSIBLE_MESSAGE)
             desk.end(session, problem)
             return True
-        if not self._may_send(session, word):
+        if self._blocked.must_wait(session.number, word.groups, desk.now_us):
+            desk.queue.give_up(session.number)
+            desk.held[session.connection] = session
             return False
-        session.next_seq += word.messages
-        refused = desk.admission.take_admitted(
+        refused = desk.admission.take_in_turn(
             Submit(
                 session.number, word.session_seq, word.service, word.body, word.messages, word.groups, Kind.MESSAGES,
                 word.flags, session.priority,
             )
         )  # fmt: skip
+        if refused is None:
+            return False
+        session.next_seq += word.messages
         if refused:
             desk.tell(session, RequestFailed(f"send {word.session_seq}", refused))
         return True
-
-    def _may_send(self, session: ClientSession, word: Sending) -> bool:
-        desk = self._desk
-        if self._blocked.must_wait(session.number, word.groups, desk.now_us):
-            desk.queue.give_up(session.number)
-            desk.held[session.connection] = session
-            return False
-        if word.service is Service.UNRELIABLE:
-            return True
-        return desk.admission.admits(session.number, len(word.body), word.groups)
 
     def check(self) -> None:
         desk = self._desk

@@ -81,6 +81,7 @@ class Endpoint:
         self._sockets = [self._socket]
         self._wait_until: float | None = None
         """When what is being sent has waited long enough; None: it has not had to."""
+        self._more = select.poll()
         self._room = select.poll()
         self._room.register(self._socket.fileno(), select.POLLOUT)
         if cluster.multicast is not None:
@@ -89,6 +90,8 @@ class Endpoint:
             except BaseException:
                 self.close()
                 raise
+        for one in self._sockets:
+            self._more.register(one.fileno(), select.POLLIN)
 
     def descriptors(self) -> list[int]:
         return [one.fileno() for one in self._sockets]
@@ -132,6 +135,8 @@ class Endpoint:
                 datagrams += [Datagram(piece, source, rank is None) for piece in cut(data, ancillary)]
             else:
                 datagrams.append(Datagram(data, source, rank is None))
+                if len(datagrams) == 1 and not self._more.poll(0):
+                    return size  # Most come alone where little is sent: to ask costs less than to read in vain.
         return size
 
     def refused(self) -> list[int]:

@@ -6,7 +6,7 @@ Not here:  the bytes themselves (wire/session.py), reading, and what is said of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from typing import Final
 
 from covey.protocol.effects import Deliver
@@ -57,6 +57,9 @@ from .native_reader import WORDING, NativeReader
 
 PINNED_SHARE: Final = 2
 """A slice below one part in so many of what it was cut from is copied: kept as it is, it would keep all of it."""
+
+MADE: Final = -1
+"""In place of the bytes of a body whose head was made."""
 
 BLOCK: Final = 256
 """So many names of a roll are put together with the others once; the rest for each frame."""
@@ -114,23 +117,20 @@ class WordEntry(Entry):
 class DataEntry(Entry):
     """Messages."""
 
-    __slots__ = ("_is_made",)
+    __slots__ = ("_body_bytes",)
 
     def __init__(self, effect: Deliver) -> None:
         payloads = effect.payloads
         if len(payloads) == 1:
-            payload = _unpinned(payloads[0])
-            super().__init__(effect, arrived_bytes(effect.bundle) + len(payload), (payload,))
-        else:
-            super().__init__(effect, arrived_bytes(effect.bundle) + sum(map(len, payloads)), payloads)
-        self._is_made = False
+            payloads = (_unpinned(payloads[0]),)
+        self._body_bytes = sum(map(len, payloads))
+        super().__init__(effect, arrived_bytes(effect.bundle) + self._body_bytes, payloads)
 
     def parts(self) -> tuple[Payload, ...]:
         effect = self.notice
-        if not self._is_made and isinstance(effect, Deliver):
-            body_bytes = self.size - arrived_bytes(effect.bundle)
-            self._parts = (arrived_head(effect.bundle, effect.view, body_bytes), *self._parts)
-            self._is_made = True
+        if self._body_bytes >= 0 and isinstance(effect, Deliver):
+            self._parts = (arrived_head(effect.bundle, effect.view, self._body_bytes), *self._parts)
+            self._body_bytes = MADE
         return self._parts
 
 
@@ -219,4 +219,5 @@ def _names(roll: GrowingRoll) -> _Names:
 def _unpinned(payload: Payload) -> Payload:
     """A slice of something much larger is copied."""
     whole = payload.obj if isinstance(payload, memoryview) else payload
-    return bytes(payload) if isinstance(whole, Sized) and len(payload) * PINNED_SHARE < len(whole) else payload
+    is_small = isinstance(whole, bytes | bytearray) and len(payload) * PINNED_SHARE < len(whole)
+    return bytes(payload) if is_small else payload

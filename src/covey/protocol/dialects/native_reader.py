@@ -47,7 +47,7 @@ class NativeReader:
 
     @property
     def size(self) -> int:
-        return self._read_bytes + self._splitter.kept_bytes
+        return self._read_bytes + len(self._splitter.kept)
 
     @property
     def problem(self) -> FrameError | None:

@@ -29,6 +29,13 @@ class StampClock:
         if stamp >= self._floor:
             self._floor = stamp + 1
 
+    def follow(self, stamp: int, now_us: int) -> bool:
+        """See it; whether it is far ahead of our time."""
+        is_ahead = stamp - self._ahead_max_us > self._floor and self.is_far_ahead(stamp, now_us)
+        if stamp >= self._floor:
+            self._floor = stamp + 1
+        return is_ahead
+
     def is_far_ahead(self, stamp: int, now_us: int) -> bool:
         """Whether a stamp is so far ahead of our time that its maker's clock, or ours, must be wrong."""
         limit = stamp - self._ahead_max_us

@@ -65,6 +65,7 @@ class EvsEngine:
     def __init__(self, kit: Kit, queue: SubmitQueue, declared: Declared, start: Instant, seed: int) -> None:
         check_sizes(kit.cluster, kit.settings)
         self.kit = evs_kit(kit, start)
+        self.decode: Callable[[bytes], Header] = self.kit.codec.decode
         self.machine = Machine(self.kit, counter=start.wall_us // 1_000_000, seed=seed)
         self._queue = queue
         self._declared = declared
@@ -116,9 +117,6 @@ class EvsEngine:
             self.exchange.check()
 
     # --- what the daemon around it asks for
-
-    def decode(self, data: bytes) -> Header:
-        return self.kit.codec.decode(data)
 
     def comes_last(self, frame: Frame) -> bool:
         """Data before tokens: who passes the token on says what it has."""
@@ -229,7 +227,7 @@ class EvsEngine:
             if operation.order.frozen:
                 return [Dropped(Counter.FRAME_VIEW_FROZEN)]
             taken = operation.on_data(sender, frame, data, now_us)
-            if self.machine.active:
+            if operation.has_other_sites and self.machine.active:
                 operation.want_announcement(now_us)
             return taken
         if not self.machine.active:

@@ -37,11 +37,11 @@ class Flow:
         """Our clients are told too slowly: nothing is stamped here, and others are asked to send less."""
         self.in_haste = False
         """This daemon stops as soon as it is settled."""
-        self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
+        self.packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
 
     @property
     def is_settled(self) -> bool:
-        return not len(self.queue) and not self.order.has_unstable()
+        return not self.queue.length and not self.order.has_unstable()
 
     # --- into the order
 
@@ -52,9 +52,6 @@ class Flow:
             self.kit.count.add(Counter.SENDING_WAITS)
             return False
         return service is not None and (service < Service.CAUSAL or self.order.past_is_complete())
-
-    def packer(self) -> Packer:
-        return Packer(self._packet_bytes)
 
     def stamp(self, number: int, stamp: int, packer: Packer) -> list[Effect]:
         """Give the next waiting bundle its place in the order."""
@@ -68,7 +65,7 @@ class Flow:
         if isinstance(early, Dropped):
             self.kit.count.add(early.counter)  # Somebody has forged one of this number. No frame is dropped here.
             return stamped
-        return stamped + self.deliveries(early)
+        return stamped + self.deliveries(early) if early else stamped
 
     # --- out of it
 

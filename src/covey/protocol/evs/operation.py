@@ -56,8 +56,11 @@ class Operation:
         self.ahead_max = max(kit.settings.ring_bundles_unstable, kit.settings.source_bundles_unstable)
         """Bundles of one site that can be under way at once: windows open only as far as everybody has received."""
         self._announcer = Announcer(self.flow)
+        self.has_other_sites = bool(self._announcer.others)
         self.links = Links(kit, view, map(IdealLink, self._announcer.others))
         self.stamper = self._make_stamper(high, patience)
+        self.submitted = self.stamper.submitted
+        """Something waits in the queue."""
         self.progress = self.stamper.progress
         """Deliver what may be delivered now, let go of what nobody needs, and send on where a window has opened."""
         self._far_ahead: set[int] = set()
@@ -91,10 +94,6 @@ class Operation:
         return self.flow.is_settled
 
     # --- sending and delivering
-
-    def submitted(self, now_us: int) -> list[Effect]:
-        """Something may wait in the queue."""
-        return self.stamper.submitted(now_us) if len(self.queue) else []
 
     def deliver(self) -> list[Effect]:
         """The same where nothing may be sent."""
@@ -132,7 +131,8 @@ class Operation:
             elif (dropped := self.why_impossible(bundle) or self._why_not_now(bundle, now_us)) is not None:
                 taken.append(dropped)
             else:
-                taken += self._see_stamp(bundle.stamp, bundle.origin.rank, now_us)
+                if self.kit.clock.follow(bundle.stamp, now_us):
+                    taken += self._name_who_is_ahead(bundle.origin.rank)
                 taken += self._enter(bundle)
         return taken
 
@@ -150,9 +150,10 @@ class Operation:
             return [Dropped(Counter.FRAME_MISDIRECTED)]
         if self.kit.clock.is_of_another_age(frame.last, now_us):
             return [Dropped(Counter.ANNOUNCEMENT_IMPOSSIBLE)]
-        seen = self._see_stamp(frame.last - 1, sender.rank, now_us)
+        is_ahead = self.kit.clock.follow(frame.last - 1, now_us)
+        seen = self._name_who_is_ahead(sender.rank) if is_ahead else []
         self._announcer.on_announce(frame, now_us)
-        return [*seen, *self.submitted(now_us)]
+        return [*seen, *self.submitted(now_us)] if self.queue.length else [*seen]
 
     def want_announcement(self, now_us: int) -> None:
         """Data has come that the other sites wait to hear of."""
@@ -205,12 +206,9 @@ class Operation:
             return None
         return Dropped(Counter.BUNDLE_IMPOSSIBLE)
 
-    def _see_stamp(self, stamp: int, rank: int, now_us: int) -> list[Effect]:
-        """Our clock follows every stamp; a clock that is far ahead is named to the operator, once a view."""
-        clock = self.kit.clock
-        far = clock.is_far_ahead(stamp, now_us)
-        clock.see(stamp)
-        if not far or rank in self._far_ahead:
+    def _name_who_is_ahead(self, rank: int) -> list[Effect]:
+        """A clock that is far ahead is named to the operator, once a view."""
+        if rank in self._far_ahead:
             return []
         self._far_ahead.add(rank)
         self.kit.count.add(Counter.STAMP_FAR_AHEAD)

@@ -97,11 +97,12 @@ class SubmitQueue:
         self._passed_over = [0] * PRIORITIES
         self._fifo_numbers: dict[int, int] = {}
         self._bytes_of: dict[int, int] = {}
-        self._length = 0
+        self.length = 0
+        """How many wait: `len` for those who ask several times a step."""
         self.bytes_waiting = 0
 
     def __len__(self) -> int:
-        return self._length
+        return self.length
 
     # --- admission
 
@@ -153,7 +154,7 @@ class SubmitQueue:
         return session in self._wait_list or session in self._over_share or session in self._relieved
 
     def _fits(self, needed: int) -> bool:
-        return self.bytes_waiting + needed <= self._bytes_max or not self._length
+        return self.bytes_waiting + needed <= self._bytes_max or not self.length
 
     def bytes_of(self, session: int) -> int:
         """How much of one session waits."""
@@ -168,7 +169,7 @@ class SubmitQueue:
         waiting.part_bytes = part_bytes(self._bundle_bytes, waiting.names_bytes)
         if self._next is not None and self._next.taken == 0:
             self._next = None  # Whoever comes now may go first.
-        self._length += 1
+        self.length += 1
         self.bytes_waiting += waiting.cost
         self._bytes_of[waiting.session] = self._bytes_of.get(waiting.session, 0) + waiting.cost
 
@@ -221,7 +222,7 @@ class SubmitQueue:
 
     def check(self) -> None:
         waiting = [one for mine in self._of_session.values() for one in mine]
-        assert self._length == len(waiting)
+        assert self.length == len(waiting)
         assert self.bytes_waiting == sum(one.cost for one in waiting) == sum(self._bytes_of.values())
         asked = [one.cost for one in waiting if one.kind <= Kind.LEAVE]
         assert sum(asked) <= self._bytes_max or len(asked) <= 1, "Q1"
@@ -231,7 +232,7 @@ class SubmitQueue:
     # --- whose turn it is
 
     def _peek(self) -> Waiting | None:
-        if self._next is None and self._length:
+        if self._next is None and self.length:
             self._priority = self._choose()
             self._next = self._of_session[self._turns[self._priority][0]][0]
         return self._next
@@ -239,6 +240,8 @@ class SubmitQueue:
     def _choose(self) -> int:
         """The priority to serve next."""
         waiting = [priority for priority, turns in enumerate(self._turns) if turns]
+        if len(waiting) == 1:
+            return waiting[0]
         longest = max(waiting, key=lambda priority: self._passed_over[priority])
         return longest if self._passed_over[longest] >= PASSED_OVER_MAX else waiting[0]
 
@@ -257,7 +260,7 @@ class SubmitQueue:
         self._count_out(waiting)
 
     def _count_out(self, waiting: Waiting) -> None:
-        self._length -= 1
+        self.length -= 1
         session = waiting.session
         self.bytes_waiting -= waiting.cost
         left = self._bytes_of[session] - waiting.cost

@@ -171,12 +171,8 @@ class Splitter:
         self.frame_bytes_max = frame_bytes_max
         self.problem: FrameError | None = None
         """Why nothing more can be read from this stream."""
-        self._kept = bytearray()
-
-    @property
-    def kept_bytes(self) -> int:
-        """Of the unfinished frame."""
-        return len(self._kept)
+        self.kept = bytearray()
+        """The unfinished frame."""
 
     def feed(self, data: bytes) -> list[tuple[int, memoryview]]:
         """(code, body) of every frame completed. If one is too large, `problem` says so, and nothing follows it."""
@@ -185,42 +181,44 @@ class Splitter:
     def frames(self, data: bytes) -> Iterator[tuple[int, memoryview]]:
         """The same, each when it is asked for. What arrives later is fed when these have been taken."""
         at, view = 0, memoryview(data)
-        if self._kept:
+        if self.kept:
             finished: list[tuple[int, memoryview]] = []
             at = self._complete(view, finished)
             yield from finished
         while len(data) - at >= HEAD_BYTES and self.problem is None:
             size, code = _HEAD.unpack_from(data, at)
-            if not self._may_be(size) or len(data) - at - HEAD_BYTES < size:
+            if size > self.frame_bytes_max:
+                self._refuse(size)
+                break
+            if len(data) - at - HEAD_BYTES < size:
                 break
             yield code, view[at + HEAD_BYTES : at + HEAD_BYTES + size]
             at += HEAD_BYTES + size
         if at < len(data) and self.problem is None:
-            self._kept += view[at:]
+            self.kept += view[at:]
 
     def _complete(self, view: memoryview, frames: list[tuple[int, memoryview]]) -> int:
         """Finish the frame that was begun, with as much as it needs and no more: the rest need not be copied."""
-        at = max(0, min(HEAD_BYTES - len(self._kept), len(view)))
-        self._kept += view[:at]
-        if len(self._kept) < HEAD_BYTES:
+        at = max(0, min(HEAD_BYTES - len(self.kept), len(view)))
+        self.kept += view[:at]
+        if len(self.kept) < HEAD_BYTES:
             return at
         size: int
         code: int
-        size, code = _HEAD.unpack_from(self._kept)
-        if not self._may_be(size):
+        size, code = _HEAD.unpack_from(self.kept)
+        if size > self.frame_bytes_max:
+            self._refuse(size)
             return len(view)
-        end = at + HEAD_BYTES + size - len(self._kept)
-        self._kept += view[at:end]
+        end = at + HEAD_BYTES + size - len(self.kept)
+        self.kept += view[at:end]
         if end > len(view):
             return len(view)
-        frames.append((code, memoryview(self._kept)[HEAD_BYTES:]))
-        self._kept = bytearray()
+        frames.append((code, memoryview(self.kept)[HEAD_BYTES:]))
+        self.kept = bytearray()
         return end
 
-    def _may_be(self, size: int) -> bool:
-        if size > self.frame_bytes_max:
-            self.problem = FrameError("frame too large", f"{size} bytes, at most {self.frame_bytes_max}")
-        return self.problem is None
+    def _refuse(self, size: int) -> None:
+        self.problem = FrameError("frame too large", f"{size} bytes, at most {self.frame_bytes_max}")
 
 
 def read_from_client(code: int, body: memoryview) -> FromClient:

@@ -189,10 +189,10 @@ class Ring:
         """Use the token: answer requests, send packets; then keep it for a while, park it or pass it on."""
         token = self.holding
         assert token is not None
-        again, still_wanted = self._answer(token)
+        again, still_wanted = self._answer(token) if token.requests else ([], ())
         allowance = self.allowance(token)
-        assert self._is_allowed(turn.packets, allowance), "R3"
-        requests = self._requests(still_wanted)
+        assert len(turn.packets) <= allowance or self._is_allowed_alone(turn.packets, allowance), "R3"
+        requests = self._requests(still_wanted) if still_wanted or self.have_to < self._requestable else ()
         rests = turn.may_rest and not again and not requests and len(turn.packets) < allowance
         rests = rests and self._resting.is_only_sender(now_us)
         rests = rests and (bool(turn.packets) or self._may_wait(token, turn.busy))
@@ -214,16 +214,12 @@ class Ring:
         """Whether it may stay before we have more to send: it has come back, and all have what we sent last."""
         return self.is_new and not busy and self._sent_last_visit > 0 and self._numbered_to == token.packet_seq
 
-    def _is_allowed(self, packets: list[list[Chunk]], allowance: int) -> bool:
+    def _is_allowed_alone(self, packets: list[list[Chunk]], allowance: int) -> bool:
         """A bundle that needs more packets than are left goes alone, in a turn that may send at all."""
-        if len(packets) <= allowance:
-            return True
         return allowance > 0 and len({chunk.number for packet in packets for chunk in packet}) == 1
 
     def _answer(self, token: Token) -> tuple[list[Send], tuple[int, ...]]:
         """Retransmit what is asked for and held here."""
-        if not token.requests:
-            return [], ()
         held = [seq for seq in token.requests if seq in self._store]
         self._count.add(Counter.PACKET_RETRANSMITTED, len(held))
         return [Send(self._others, self._store[seq]) for seq in held], tuple(
@@ -277,8 +273,7 @@ class Ring:
         return token
 
     def _requests(self, wanted: tuple[int, ...]) -> tuple[int, ...]:
-        if not wanted and self.have_to >= self._requestable:
-            return ()
+        """What is missing here is asked for too."""
         missing = [seq for seq in range(self.have_to + 1, self._requestable + 1) if seq not in self._store]
         return tuple(sorted({*wanted, *missing})[: self._settings.retransmit_requests_max])
 

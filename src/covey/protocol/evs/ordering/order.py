@@ -93,7 +93,7 @@ class ViewOrder:
         """Everything whose turn has come in the agreed order."""
         if self.frozen or not self._heap:
             return []
-        line, safe_line = self.line(), self.safe_line()
+        line, safe_line = self.line(), self.stability.safe_line()
         heap, last = self._heap, None
         deliveries: list[Delivery] = []
         while heap:
@@ -114,8 +114,10 @@ class ViewOrder:
 
     def discard(self) -> None:
         """Let go of what everyone has received and we have delivered."""
+        everywhere = self.stability.received_everywhere
         for site, log in self.logs.items():
-            log.discard(self.stability.received_by_all(site))
+            if log.low < everywhere[site]:
+                log.discard(everywhere[site])
 
     @property
     def undelivered(self) -> int:
@@ -216,7 +218,9 @@ class ViewOrder:
         session.finish(delivery)
         if bundle.kind is Kind.DISCONNECT:
             self._sessions.pop((bundle.origin, bundle.session), None)  # It was the session's last word.
-        return [delivery] if self.frozen or self.hold_early else [delivery, *self._next_fifo(session)]
+        if not session.held or self.frozen or self.hold_early:
+            return [delivery]
+        return [delivery, *self._next_fifo(session)]
 
     def _early(self, bundle: Bundle) -> list[Delivery]:
         session = self._session(bundle)

@@ -20,11 +20,12 @@ class SessionOrder:
     def __init__(self) -> None:
         self.done_to = 0
         self._done_ahead: set[int] = set()
-        self._held: dict[int, Bundle] = {}
+        self.held: dict[int, Bundle] = {}
+        """By fifo number: what waits, and earlier fragments of what waits."""
 
     def hold(self, bundle: Bundle) -> bool:
         """Keep a bundle until its message is delivered; False if its fifo number is taken already."""
-        number, held = bundle.fifo_number, self._held
+        number, held = bundle.fifo_number, self.held
         if number <= self.done_to or number in held or number in self._done_ahead:
             return False
         held[number] = bundle
@@ -35,19 +36,19 @@ class SessionOrder:
         return self.done_to >= bundle.fifo_number - 1
 
     def next_held(self) -> Bundle | None:
-        return self._held.get(self.done_to + 1)
+        return self.held.get(self.done_to + 1)
 
     def whole(self, bundle: Bundle) -> Delivery | None:
         """The message this bundle belongs to, if all its fragments are here."""
         if bundle.fragments == 1:
             return Delivery(bundle, (bundle.payload,))
         first = bundle.fifo_number - bundle.fragment
-        last = self._held.get(first + bundle.fragments - 1)
-        if last is None or len(self._held) < bundle.fragments:
+        last = self.held.get(first + bundle.fragments - 1)
+        if last is None or len(self.held) < bundle.fragments:
             return None
         payloads = []
         for fragment in range(bundle.fragments):
-            part = self._held.get(first + fragment)
+            part = self.held.get(first + fragment)
             if part is None or (part.fragment, part.fragments) != (fragment, bundle.fragments):
                 return None
             payloads.append(part.payload)
@@ -57,12 +58,12 @@ class SessionOrder:
         """The message is delivered: its fragments are done and no longer held."""
         last = delivery.bundle
         if last.fragments == 1 and last.fifo_number == self.done_to + 1 and not self._done_ahead:
-            del self._held[last.fifo_number]  # The common case, at once.
+            del self.held[last.fifo_number]  # The common case, at once.
             last.passed = True
             self.done_to += 1
             return
         for number in range(last.fifo_number - last.fragments + 1, last.fifo_number + 1):
-            self._held.pop(number).passed = True
+            self.held.pop(number).passed = True
             self._mark(number)
 
     def go_past(self, bundle: Bundle) -> None:
@@ -72,11 +73,11 @@ class SessionOrder:
 
     def is_within_a_message(self) -> bool:
         """Whether earlier fragments of a message have left the order, and its last has not."""
-        return any(bundle.passed for bundle in self._held.values())
+        return any(bundle.passed for bundle in self.held.values())
 
     def check(self) -> None:
         assert all(number > self.done_to + 1 for number in self._done_ahead), "F1"
-        assert all(bundle.passed for number, bundle in self._held.items() if self._is_done(number)), "F2"
+        assert all(bundle.passed for number, bundle in self.held.items() if self._is_done(number)), "F2"
 
     def _is_done(self, number: int) -> bool:
         return number <= self.done_to or number in self._done_ahead

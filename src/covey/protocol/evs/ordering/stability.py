@@ -14,7 +14,8 @@ class Stability:
         self._received = {source: dict.fromkeys(sites, 0) for source in sites}
         # The least of each, asked for far more often than it changes.
         self._safe_line = 0
-        self._received_by_all = dict.fromkeys(sites, 0)
+        self.received_everywhere = dict.fromkeys(sites, 0)
+        """By source: bundles up to this number are at every daemon of the view."""
 
     def raise_line(self, site: int, line: int) -> None:
         """Every daemon of the site holds the order up to this stamp."""
@@ -27,10 +28,10 @@ class Stability:
         numbers = self._received[source]
         if number > numbers[site]:
             numbers[site] = number
-            self._received_by_all[source] = min(numbers.values())
+            self.received_everywhere[source] = min(numbers.values())
 
     def safe_line(self) -> int:
         return self._safe_line
 
     def received_by_all(self, source: int) -> int:
-        return self._received_by_all[source]
+        return self.received_everywhere[source]

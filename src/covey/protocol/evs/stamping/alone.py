@@ -17,6 +17,7 @@ from covey.protocol.evs.announcing import Announcer
 from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.frames import Chunk, Data
 from covey.protocol.evs.links.links import Links
+from covey.protocol.evs.packing import Packer
 from covey.protocol.values import Announcement
 
 from .stamper import SiteFrame
@@ -34,7 +35,7 @@ class AloneStamper:
         self._checked = (0, stamp)
 
     def start(self, now_us: int) -> list[Effect]:
-        return self.submitted(now_us) if len(self._flow.queue) else []
+        return self.submitted(now_us) if self._flow.queue.length else []
 
     def submitted(self, now_us: int) -> list[Effect]:
         return self.progress(now_us)
@@ -46,13 +47,13 @@ class AloneStamper:
             effects += self._stamp_waiting(now_us)
             self.raise_own(now_us)
             effects += self._flow.deliver()
-        if len(self._flow.queue) and not self._has_window():
+        if self._flow.queue.length and not self._has_window():
             self._kit.count.add(Counter.WINDOW_CLOSED)
         return effects
 
     def _stamp_waiting(self, now_us: int) -> list[Effect]:
         """Stamp what the window allows, and send it."""
-        packer, effects = self._flow.packer(), list[Effect]()
+        packer, effects = Packer(self._flow.packet_bytes), list[Effect]()
         while self._has_window() and self._flow.may_stamp():
             self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
             effects += self._flow.stamp(self.site_seq, self.stamp, packer)

@@ -47,34 +47,34 @@ class TokenStamper:
             self._kit.deadlines.set(EvsDeadline.TOKEN_LOST, now_us + self.ring.lost_after_us(now_us))
             return []
         self.ring.hold(self.ring.first_token(tuple(self._flow.order.logs), self.stamp), now_us, self._kit.deadlines)
-        return self._use_token(now_us)
+        return self._visit(now_us)
 
     def submitted(self, now_us: int) -> list[Effect]:
         if self.ring.resume() is not None:
-            return self._use_token(now_us)
+            return self._use_token(now_us)  # What it allows is delivered by `progress`, when the packets have left.
         if self.ring.may_be_kept() or not self._kit.deadlines.is_set(EvsDeadline.TOKEN_LOST):
             return list[Effect](self.ring.hurry(now_us, self._kit.deadlines))
         return []
 
     def progress(self, now_us: int) -> list[Effect]:
         """Where somebody keeps the token, say at once what it would have asked of us."""
-        said = self._say_to_who_keeps_it(now_us) if self.ring.is_kept_elsewhere() else []
         order = self._flow.order
-        if order.safe_waits:
+        safe_waits = order.safe_waits
+        said = self._say_to_who_keeps_it(safe_waits, now_us) if self.ring.is_kept_elsewhere() else []
+        if safe_waits:
             order.stability.raise_line(self._kit.site, self.ring.lines.least(order.line()))
         return said + self._flow.deliver() if order.undelivered else said
 
-    def _say_to_who_keeps_it(self, now_us: int) -> list[Effect]:
+    def _say_to_who_keeps_it(self, safe_waits: bool, now_us: int) -> list[Effect]:
         """That something is missing here; or, where a safe message waits for it, up to where nothing is."""
         if self.ring.lacks_something():
             return [*self.ring.hurry(now_us, self._kit.deadlines)]
-        order = self._flow.order
-        return [*self.ring.acknowledge(order.line())] if order.safe_waits else []
+        return [*self.ring.acknowledge(self._flow.order.line())] if safe_waits else []
 
     def hasten(self, now_us: int) -> list[Effect]:
         """The token goes round: what is sent, and what we are told, does not wait for the end of a stay."""
         if self.ring.holding is not None:
-            return self._use_token(now_us, may_rest=False)
+            return self._visit(now_us, may_rest=False)
         return [*self.ring.hurry(now_us, self._kit.deadlines)] if self.ring.may_be_kept() else []
 
     def raise_own(self, now_us: int) -> None:
@@ -97,9 +97,9 @@ class TokenStamper:
             return self._on_ack(sender, frame)
         if isinstance(frame, Parked):
             self.ring.on_parked(frame, self._kit.deadlines)
-            return [*self.submitted(now_us)] if len(self._flow.queue) else []
+            return [*self.submitted(now_us)] if self._flow.queue.length else []
         assert isinstance(frame, Hurry)
-        return [*self._use_token(now_us, may_rest=False)] if self.ring.on_hurry(now_us) is not None else []
+        return [*self._visit(now_us, may_rest=False)] if self.ring.on_hurry(now_us) is not None else []
 
     def _on_ack(self, sender: int, frame: Ack) -> list[Effect | Dropped]:
         """What it allows is delivered when all datagrams of the step were taken."""
@@ -112,7 +112,7 @@ class TokenStamper:
         if deadline is EvsDeadline.TOKEN_RESEND:
             return list[Effect](self.ring.resend_token(now_us, self._kit.deadlines))
         if deadline is EvsDeadline.REST:
-            return self._use_token(now_us, may_rest=False)
+            return self._visit(now_us, may_rest=False)
         return list[Effect](self.ring.hurry(now_us, self._kit.deadlines))
 
     def _on_token(self, token: Token, now_us: int) -> list[Effect | Dropped]:
@@ -125,7 +125,10 @@ class TokenStamper:
         if (dropped := self.ring.why_not(token)) is not None:
             return [dropped, *self.ring.on_duplicate(token)]
         self.ring.hold(token, now_us, self._kit.deadlines)
-        return [*self._use_token(now_us)]
+        return [*self._visit(now_us)]
+
+    def _visit(self, now_us: int, may_rest: bool = True) -> list[Effect]:
+        return self._use_token(now_us, may_rest) + self._flow.deliver()
 
     def _use_token(self, now_us: int, may_rest: bool = True) -> list[Effect]:
         """Learn from it, stamp what it allows, and hand it on with what we know, unless it stays here for a while."""
@@ -133,19 +136,18 @@ class TokenStamper:
         if ring.is_new:
             self._learn()
         assert ring.holding is not None
-        packer = flow.packer()
+        packer = Packer(flow.packet_bytes)
         effects = self._stamp_waiting(ring.holding, packer, now_us)
         may_rest = may_rest and self._is_one_site and not self._safe_visits and not flow.in_haste
         may_rest = may_rest and (ring.lines.are_told or not flow.order.safe_waits)
         turn = Turn(
             packets=packer.packets,
             busy=bool(packer.packets) or not flow.is_settled or flow.behind,
-            may_rest=may_rest and not len(flow.queue) and not flow.behind,
+            may_rest=may_rest and not flow.queue.length and not flow.behind,
             behind=flow.behind,
         )
         effects += ring.turn(self._standing(), turn, now_us, self._kit.deadlines)
-        effects += self._links.carry(packer.packets, now_us)
-        return effects + flow.deliver()
+        return effects + self._links.carry(packer.packets, now_us) if self._links.by_peer else effects
 
     def _learn(self) -> None:
         """From a token that has just come: what the site has stamped, and how far everybody in it is."""
@@ -169,12 +171,12 @@ class TokenStamper:
         window = received + self._kit.settings.ring_bundles_unstable
         last, has_room = min(window, self.site_seq + VISIT_BUNDLES_MAX), self._links.has_room()
         effects: list[Effect] = []
-        while allowance and self.site_seq < last and has_room and len(queue) and flow.may_stamp():
+        while allowance and self.site_seq < last and has_room and queue.length and flow.may_stamp():
             if packer.packets and packer.packets_after(queue.next_bytes()) > allowance:
                 break
             self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
             effects += flow.stamp(self.site_seq, self.stamp, packer)
-        if len(queue) and (self.site_seq >= window or self.ring.window(token) <= len(packer.packets)):
+        if queue.length and (self.site_seq >= window or self.ring.window(token) <= len(packer.packets)):
             self._kit.count.add(Counter.WINDOW_CLOSED)
         return effects
 
