@@ -145,7 +145,7 @@ class SmallWorld:
                 holder = self.daemons[Holdings(declarations).holders(site, number)[0].rank]
                 assert mover.order.recover(resent(holder.order.logs[site].bundles[number])) is None
         for mover in done:
-            mover.order.raise_frontiers(plan.frontiers)
+            mover.order.be_done(plan)
             mover.commit = plan.commit
         return plan
 

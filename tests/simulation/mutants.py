@@ -523,7 +523,7 @@ MUTANTS |= {
 
 STORY_MUTANTS: dict[str, tuple[Mutant, str]] = {
     "frontiers not raised when done": (
-        Mutant("M6", "what an attempt knew of the sites is forgotten", ViewOrder, "raise_frontiers", _always(None)),
+        Mutant("M6", "what an attempt knew of the sites is forgotten", ViewOrder, "be_done", _always(None)),
         "cut_between_the_dones",
     ),
     "announced one too early": (MUTANTS["announced one too early"], "safe_kept_from_one"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -62,7 +63,8 @@ def run(
     else:
         from .tables import print_guarantees
 
-        print_guarantees(f"seed {seed}: {report.events} events", report.premises, report.violations)
+        title = f"seed {seed}: {report.events} events"
+        print_guarantees(title, report.premises, report.violations, report.excused)
     raise typer.Exit(1 if report.violations else 0)
 
 
@@ -84,20 +86,21 @@ def swarm(
 
     wanted = _seed_range(seeds)
     asked = _asked(sites, daemons, clients, seconds)
-    tally, failed, premises = Tally(clients=bool(clients)), list[SeedReport](), dict[str, int]()
+    tally, failed = Tally(clients=bool(clients)), list[SeedReport]()
+    premises, excused = Counter[str](), Counter[str]()
     costs: list[tuple[float, int]] = []
     for report in progress(run_swarm(wanted, asked, jobs), len(wanted), "seeds"):
         costs.append((report.cpu_s, report.seed))
         tally.add(report.probes)
-        for guarantee, count in report.premises.items():
-            premises[guarantee] = premises.get(guarantee, 0) + count
+        premises.update(report.premises)
+        excused.update(report.excused)
         if report.violations:
             failed.append(report)
             print(f"seed {report.seed} fails: {asked.command(report.seed)}", file=sys.stderr)
         if as_json:
             _print_json(report.seed, report.events, report.violations)
     violations = [one for report in failed for one in report.violations]
-    print_guarantees(f"{len(wanted)} seeds, {len(failed)} failed", premises, violations)
+    print_guarantees(f"{len(wanted)} seeds, {len(failed)} failed", premises, violations, excused)
     print_costs(costs)
     default = sites is None and daemons is None and seconds is None
     low = print_probes(tally, enforce=default and len(wanted) >= FLOORS_FROM)

@@ -38,14 +38,17 @@ def progress(items: Iterable[Item], total: int, unit: str) -> Iterator[Item]:
         yield from bar.track(items, total=total)
 
 
-def print_guarantees(title: str, premises: Mapping[str, int], violations: Sequence[ShownViolation]) -> None:
-    """How many cases each guarantee was checked on, and what broke it."""
-    table = Table("guarantee", "cases checked", "violations", title=title, title_justify="left")
+def print_guarantees(
+    title: str, premises: Mapping[str, int], violations: Sequence[ShownViolation], excused: Mapping[str, int]
+) -> None:
+    """How many cases each guarantee was checked on, what broke it, and how often only an excuse kept it."""
+    table = Table("guarantee", "cases checked", "violations", "excused", title=title, title_justify="left")
     broken: dict[str, int] = {}
     for one in violations:
         broken[one.guarantee] = broken.get(one.guarantee, 0) + 1
     for guarantee in sorted({*premises, *broken}, key=_in_order):
-        table.add_row(guarantee, f"{premises.get(guarantee, 0):,}", str(broken.get(guarantee, 0)))
+        used = str(excused[guarantee]) if guarantee in excused else ""
+        table.add_row(guarantee, f"{premises.get(guarantee, 0):,}", str(broken.get(guarantee, 0)), used)
     screen = console()
     screen.print(table)
     for one in violations[:20]:

@@ -188,7 +188,7 @@ GUARANTEES: Final = (
         "Agreed, and: if it is delivered before the transitional signal, every member of the view delivers it unless "
         "it crashes; if after, every member of my next transitional set does unless it crashes. It is not atomic "
         "under crashes. At level C these excuse as well: leave, disconnect, expulsion, self-discard, a client that "
-        "does not read.",
+        "does not read, and a member whose own daemon had not yet passed its join when the view ended there.",
         "SC",
     ),
     Guarantee(

@@ -39,7 +39,7 @@ class Member:
         self.count = Count()
         self.deadlines = DeadlineTable()
         self.patience = Growth(settings.token_lost_growth_max, settings.suspicion_decay_ms * 1_000)
-        self.ring = Ring(VIEW, ranks, me, settings, self.codec, self.count, self.patience)
+        self.ring = Ring(VIEW, ranks, me, settings, self.codec, self.count, self.patience, 0)
         self.waiting = 0
         self.numbers: list[int] = []
         self.accepted: list[int] = []

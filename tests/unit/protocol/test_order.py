@@ -20,9 +20,13 @@ def make_order(sites: tuple[int, ...] = (0, 1), me: Life = A) -> ViewOrder:
 
 
 def make_plan(
-    *, hole_line: int = INFINITE, position: Position = START, commit: tuple[Life, ...] = (A,)
+    *,
+    hole_line: int = INFINITE,
+    position: Position = START,
+    commit: tuple[Life, ...] = (A,),
+    frontiers: dict[int, int] | None = None,
 ) -> RecoveryPlan:
-    return RecoveryPlan((A,), {}, {}, hole_line, position, frozenset(commit))
+    return RecoveryPlan((A,), {}, frontiers or {}, hole_line, position, frozenset(commit))
 
 
 def numbers(deliveries: list[Delivery]) -> list[int]:
@@ -298,5 +302,14 @@ def test_safe_messages_after_the_signal_are_counted() -> None:
 def test_frontiers_raised_by_an_attempt_are_declared_in_the_next() -> None:
     order = make_order()
     order.freeze()
-    order.raise_frontiers({0: 70, 1: INFINITE})
+    order.be_done(make_plan(frontiers={0: 70, 1: INFINITE}))
     assert [entry.frontier for entry in order.declare(0, [A]).sites] == [70, INFINITE]
+
+
+def test_who_is_done_with_an_attempt_puts_no_later_signal_before_the_one_of_that_attempt() -> None:
+    order = make_order()
+    order.freeze()
+    order.be_done(make_plan(position=Position(50, 1)))
+    assert order.declare(0, [A]).position == Position(50, 1)
+    order.be_done(make_plan(position=Position(40, 0)))
+    assert order.declare(0, [A]).position == Position(50, 1)

@@ -11,6 +11,7 @@ from covey.config import Settings
 from covey.protocol.counters import Counter, Dropped
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.frames import Data, Frame, Hurry, Parked, Token
+from covey.protocol.evs.links.ring import Standing, Turn
 from tests.unit.protocol.ringhouse import SMALL, Member, RingHouse
 
 TOKEN_DEADLINES = (EvsDeadline.TOKEN_RESEND, EvsDeadline.TOKEN_LOST, EvsDeadline.HURRY)
@@ -258,3 +259,20 @@ def test_what_everyone_has_is_known_after_the_ring_came_to_rest() -> None:
     house.run()
     assert [member.ring.line_everywhere.usable for member in house.members] == [7, 7, 7]
     assert [member.ring.received_everywhere[0].usable for member in house.members] == [7, 7, 7]
+
+
+def test_how_much_of_another_site_everyone_has_is_not_measured_by_the_own_sites_numbers() -> None:
+    """The own site has sent nothing: whoever has three of the other one's may still miss what a fourth daemon has."""
+    members = [Member((0, 1, 2), rank, SMALL) for rank in range(3)]
+    received = [5, 3, 7]
+    token = members[0].ring.first_token((0, 1), 0)
+    for number in range(9):
+        member = members[number % 3]
+        mine = Standing(0, {0: 0, 1: received[number % 3]}, 0, 0)
+        member.ring.hold(token, 0, member.deadlines)
+        member.ring.arrive(mine)
+        passed = member.ring.turn(mine, Turn([], busy=True), 0, member.deadlines)
+        frames = [member.codec.decode(send.data).frame for send in passed]
+        (token,) = [frame for frame in frames if isinstance(frame, Token)]
+        assert member.ring.received_everywhere[1].usable <= min(received)
+    assert [member.ring.received_everywhere[1].usable for member in members] == [3, 3, 3]

@@ -34,6 +34,8 @@ class SeedReport(msgspec.Struct, frozen=True):
     probes: frozenset[str]
     cpu_s: float = 0.0
     """What it cost, the checks included."""
+    excused: dict[str, int] = {}
+    """How often a promise was kept only by one of its excuses."""
 
 
 def report_seed(seed: int, asked: Asked, trace: Path | None = None) -> SeedReport:
@@ -51,7 +53,8 @@ def report_seed(seed: int, asked: Asked, trace: Path | None = None) -> SeedRepor
         Violated(one.guarantee, one.process, one.detail) for verdict in result.verdicts for one in verdict.violations
     ]
     premises = {verdict.guarantee: verdict.premises for verdict in result.verdicts}
-    return SeedReport(seed, result.events, violations, premises, seen(result), time.process_time() - began)
+    excused = {verdict.guarantee: verdict.excused for verdict in result.verdicts if verdict.excused}
+    return SeedReport(seed, result.events, violations, premises, seen(result), time.process_time() - began, excused)
 
 
 def run_swarm(seeds: range, asked: Asked, jobs: int) -> Iterator[SeedReport]:

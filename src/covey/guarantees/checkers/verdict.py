@@ -35,6 +35,8 @@ class Verdict(msgspec.Struct, frozen=True):
     violations: list[Violation]
     # All violations found; `violations` keeps only the first VIOLATIONS_KEPT of each run and level.
     violation_count: int
+    excused: int = 0
+    """How often an excuse of the promise was used: it would have been violated without."""
 
     @property
     def holds(self) -> bool:
@@ -44,7 +46,7 @@ class Verdict(msgspec.Struct, frozen=True):
 class Findings:
     """Collects what one checker finds in one run."""
 
-    __slots__ = ("_guarantee", "_premises", "_run", "_violation_count", "_violations")
+    __slots__ = ("_excused", "_guarantee", "_premises", "_run", "_violation_count", "_violations")
 
     def __init__(self, guarantee: str, run: str) -> None:
         self._guarantee = guarantee
@@ -52,6 +54,7 @@ class Findings:
         self._premises = 0
         self._violations: list[Violation] = []
         self._violation_count = 0
+        self._excused = 0
 
     def premise(self, count: int = 1) -> None:
         self._premises += count
@@ -61,8 +64,11 @@ class Findings:
         if len(self._violations) < VIOLATIONS_KEPT:
             self._violations.append(Violation(self._guarantee, process, detail, self._run))
 
+    def excuse(self) -> None:
+        self._excused += 1
+
     def verdict(self) -> Verdict:
-        return Verdict(self._guarantee, self._premises, self._violations, self._violation_count)
+        return Verdict(self._guarantee, self._premises, self._violations, self._violation_count, self._excused)
 
 
 def summed(guarantee: str, verdicts: Iterable[Verdict]) -> Verdict:
@@ -71,10 +77,11 @@ def summed(guarantee: str, verdicts: Iterable[Verdict]) -> Verdict:
     >>> summed("S1", [Verdict("S1", 2, [], 0), Verdict("S1", 3, [], 0)]).premises
     5
     """
-    premises = violation_count = 0
+    premises = violation_count = excused = 0
     violations: list[Violation] = []
     for verdict in verdicts:
         premises += verdict.premises
         violation_count += verdict.violation_count
+        excused += verdict.excused
         violations.extend(verdict.violations)
-    return Verdict(guarantee, premises, violations, violation_count)
+    return Verdict(guarantee, premises, violations, violation_count, excused)

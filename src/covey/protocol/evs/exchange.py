@@ -250,7 +250,7 @@ class Exchange:
 
     def _finish(self) -> list[Outcome]:
         assert self.plan is not None
-        self._old.order.raise_frontiers(self.plan.frontiers)
+        self._old.order.be_done(self.plan)
         completed = self._note_done([self.kit.me])
         return [SaidDone(self.plan.commit), *self._say_done(self._others()), *completed]
 

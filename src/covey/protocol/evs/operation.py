@@ -76,7 +76,7 @@ class Operation:
         ring = tuple(life.rank for life in self.members if self._site_of[life] == kit.site)
         if len(ring) == 1:
             return AloneStamper(self.flow, self.links, self._announcer, high)
-        made = Ring(self.view, ring, kit.me.rank, kit.settings, kit.codec, kit.count, patience)
+        made = Ring(self.view, ring, kit.me.rank, kit.settings, kit.codec, kit.count, patience, kit.site)
         return TokenStamper(self.flow, made, self.links, high, self.ahead_max)
 
     # --- beginning and ending

@@ -318,6 +318,19 @@ def test_m6_excuses(excuse: str) -> None:
     assert "M6" not in broken(without(world, *gone, *unread))
 
 
+def test_m6_excuses_a_member_whose_daemon_had_not_passed_its_join_and_counts_it() -> None:
+    world = trio()
+    world.connect("w", "c")
+    world.join("w", "g")
+    message = world.send("x", "safe", "g")
+    world.flow("a")
+    world.become("a b", "c").settle()
+    assert rows_of(world, "x", event="deliver", message=message)
+    assert rows_of(world, "w", event="deliver", message=message) == []
+    assert_good(world, "M6")
+    assert verdicts(world.rows)["M6"].excused == 2, "what x delivered, and what y did"
+
+
 # ------------------------------------------------------------------------------------------------------------- M8, M9
 
 

@@ -44,8 +44,8 @@ def reliable(history: ClientHistory) -> Verdict:
 def safe(history: ClientHistory) -> Verdict:
     """M6. Who left, departed, or has no `end` row is excused.
 
-    So is a member whose join was applied silently, after the signal at its own daemon: it gets no data before the
-    network view that shows it.
+    So is a member whose own daemon had not yet passed its join when the view ended there: it gets no data before the
+    network view that shows it. How often that is so is counted.
     """
     findings = Findings("M6", history.run)
     judge_safe(findings, history, history.at_least(SAFE))
@@ -56,6 +56,9 @@ def judge_safe(findings: Findings, history: ClientHistory, concerned: int) -> No
     for stay, delivered, promised in safe_promises(history.stays(), concerned):
         witnesses = [life for life, _ in history.witnesses_of(stay, promised)]
         judge_promise(findings, history, stay, delivered, witnesses)
+        for life in history.witnesses(promised):
+            if life.membership_at(stay.group, stay.rank) is None and delivered & ~life.delivered:
+                findings.excuse()
 
 
 def open_groups(history: ClientHistory) -> Verdict:

@@ -69,9 +69,11 @@ class Ring:
         codec: Codec,
         count: Count,
         patience: Growth,
+        site: int,
     ) -> None:
         self.view = view
         self.me = me
+        self._site = site
         self.is_first = me == ring[0]
         self._others = tuple(rank for rank in ring if rank != me)
         self.lines = Lines(self._others)
@@ -261,7 +263,7 @@ class Ring:
             line_floor=visit(token.line_floor, mine.line, self.me, mine.stamp),
             received_floors=tuple(
                 [
-                    (site, visit(floor, mine.received[site], self.me, mine.site_seq))
+                    (site, visit(floor, mine.received[site], self.me, self._top(site, mine)))
                     for site, floor in token.received_floors
                 ]
             ),
@@ -271,6 +273,10 @@ class Ring:
         for site, floor in token.received_floors:
             self.received_everywhere[site].revise(floor.value)
         return token
+
+    def _top(self, site: int, mine: Standing) -> int:
+        """Who has so many of a site's bundles misses none; of another site's, the token does not know how many."""
+        return mine.site_seq if site == self._site else INFINITE
 
     def _requests(self, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """What is missing here is asked for too."""

@@ -151,10 +151,14 @@ class ViewOrder:
         """Take a bundle that a co-mover resent. It waits for its place: nothing comes early any more."""
         return self._enter(bundle) if self.logs[bundle.site].add(bundle) else Dropped(Counter.RESEND_NOT_WANTED)
 
-    def raise_frontiers(self, frontiers: dict[int, int]) -> None:
-        """We are done with an attempt: what it knew of the sites stays known (docs/protocol/recovery.md, 5)."""
-        for site, frontier in frontiers.items():
+    def be_done(self, plan: RecoveryPlan) -> None:
+        """We are done with an attempt: what it knew stays known (docs/protocol/recovery.md, 5).
+
+        Somebody may install it, and show what comes before its signal: then that comes before our signal too.
+        """
+        for site, frontier in plan.frontiers.items():
             self.logs[site].raise_frontier(frontier)
+        self.position = max(self.position, plan.position)
 
     def finish(self, plan: RecoveryPlan) -> tuple[list[Delivery], list[Delivery]]:
         """The rest of the view: what comes before the signal, and what after it (docs/protocol/recovery.md, 6)."""
