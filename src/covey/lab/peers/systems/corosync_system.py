@@ -5,7 +5,8 @@ Not here:  the interface (system.py), the hosts (hosts.py), what its programs do
 Its programs are in C, compiled when they are needed: that is what Corosync's users have, and Python between the library
 and a callback for each message would be measured instead of Corosync. They send and check the same messages as
 program.py, and speak with us alike. Daemons run without encryption, and without the priority of real time that they
-take by default: on two cores it starves their own programs, and costs Corosync two thirds of its throughput.
+take by default: on two cores it starves their own programs, and costs Corosync two thirds of its throughput. Packets may
+be as large as those of Covey's daemons on loopback: with the 1,500 bytes of an Ethernet, Corosync reaches half as much.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ NODE: Final = """\
 
 
 class CorosyncSystem:
+    has_servers = True
     is_agreed = True
     services = ("agreed",)
 
@@ -79,9 +81,10 @@ class CorosyncSystem:
         del case
         client = compiled(directory)
         with hosts.bridged_hosts(DAEMONS) as words, ExitStack() as daemons:
-            started = [_started(directory, number, words[number]) for number in range(DAEMONS)]
-            for daemon in started:
-                daemons.callback(daemon.close)
+            started = []
+            for number in range(DAEMONS):
+                started.append(_started(directory, number, words[number]))
+                daemons.callback(started[-1].close)
             for daemon in started:
                 daemon.wait_until(partial(serves, daemon))
 
