@@ -20,7 +20,7 @@ from covey.lab.peers import hosts, measure, servers
 from covey.lab.peers.audit import Audit
 from covey.lab.peers.content import Source, end_message, stamped_message
 from covey.lab.peers.leftovers import children, nothing_left
-from covey.lab.peers.measure import PeerSample, count_turns, expected_s, offers, skipped
+from covey.lab.peers.measure import PeerSample, count_turns, expected_s, offers, raise_problems, skipped
 from covey.lab.peers.plan import RECEIVERS, START_S, SYSTEMS, WORKLOADS, PeerCase, PeersPlan, problem, turns
 from covey.lab.peers.servers import ServerProcess, missing, serving, version_of
 from covey.lab.peers.statistics import FIGURES, Spread, summaries
@@ -503,6 +503,43 @@ def test_a_markdown_table_has_medians_and_in_brackets_ratios() -> None:
         "Medians of 7 rounds of 2 s; in brackets the median of the ratios to Covey in the same round.",
         "2 cores. covey 1; nats 2; redis 3.",
     ]
+
+
+@pytest.mark.usefixtures("bare")
+def test_where_nothing_can_be_measured_it_exits_1() -> None:
+    ran = CliRunner().invoke(app, ["bench", "peers", "--systems", "redis", "--json"])
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert "nothing was measured" in ran.stderr
+
+
+def test_what_was_measured_before_a_failure_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> Iterator[PeerSample]:
+        yield sample(1, "covey", 123_456.0)
+        raise LiveError("covey, single: a gap")
+
+    monkeypatch.setattr(measure, "measure_peers", fail)
+    ran = CliRunner().invoke(app, ["bench", "peers", "--systems", "covey", "--rounds", "1", "--markdown"])
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert "123,456" in ran.stderr
+    assert ran.stderr.rstrip().endswith("covey, single: a gap")
+
+
+class Answering:
+    """A program that says this, or is silent."""
+
+    def __init__(self, problem: str | None) -> None:
+        self._problem = problem
+
+    def answer(self, wanted: type[TrafficResult], within_s: float) -> TrafficResult:
+        if self._problem is None:
+            raise LiveError(f"has said nothing for {within_s} s")
+        return wanted(name="receive1", messages=0, seconds=0, cpu_seconds=0, problem=self._problem)
+
+
+def test_of_a_sender_that_waits_for_a_receiver_with_a_problem_the_problem_is_told() -> None:
+    raise_problems([Answering(None), Answering("")])
+    with pytest.raises(LiveError, match=r"^receive1: a gap$"):
+        raise_problems([Answering(None), Answering("a gap")])
 
 
 ENDS: list[tuple[BaseException, int]] = [(LiveError("redis, single: receive0: a gap"), 1), (KeyboardInterrupt(), 130)]

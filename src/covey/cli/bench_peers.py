@@ -119,9 +119,12 @@ def _measure(plan: PeersPlan, as_json: bool, as_markdown: bool) -> None:
         print(f"{name} is skipped: {reason}", file=sys.stderr)
     names = [name for name in plan.systems if name not in left_out]
     machine = _machine(names, left_out)
-    found = summaries(_samples(plan, names, as_json))
+    samples, failure = _samples(plan, names, as_json)
+    found = summaries(samples)
     machine["load_after"] = os.getloadavg()
     show_peers(found, machine)
+    if failure:
+        fail(COMMAND, failure, BROKEN)
     for summary in found:
         _tell(as_json, "summary", summary)
     _tell(as_json, "machine", machine)
@@ -129,8 +132,8 @@ def _measure(plan: PeersPlan, as_json: bool, as_markdown: bool) -> None:
         print(markdown(found, plan, machine))
 
 
-def _samples(plan: PeersPlan, names: list[str], as_json: bool) -> list[PeerSample]:
-    """Told as they come; those who wait are told how long it takes, and how far it is."""
+def _samples(plan: PeersPlan, names: list[str], as_json: bool) -> tuple[list[PeerSample], str]:
+    """What was measured, and what ended it early; who waits is told how long it takes, and how far it is."""
     from covey.lab.cluster import LiveError
     from covey.lab.peers.measure import count_turns, expected_s, measure_peers
 
@@ -144,8 +147,8 @@ def _samples(plan: PeersPlan, names: list[str], as_json: bool) -> list[PeerSampl
             samples.append(sample)
             _tell(as_json, "measurement", sample)
     except LiveError as error:
-        fail(COMMAND, error, BROKEN)
-    return samples
+        return samples, str(error)
+    return samples, "" if samples else "nothing was measured: see what is skipped, and why"
 
 
 def _rounds_told(samples: Iterable[PeerSample], rounds: int) -> Iterator[PeerSample]:

@@ -16,13 +16,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from covey.lab.cluster import LiveError
 from covey.lab.helper_process import PATIENCE_S, HelperProcess
 from covey.lab.processor_time import cpu_seconds
-from covey.lab.traffic.measure import judge, percentiles_us, slowest_per_s
+from covey.lab.traffic.measure import check_problems, judge, percentiles_us, slowest_per_s
 from covey.lab.traffic.task import TrafficResult
 
 from .plan import RECEIVERS, START_S, PeerCase, PeersPlan, turns
@@ -154,7 +155,7 @@ class Trial:
         try:
             sent = [sender.answer(TrafficResult, within_s) for sender in senders]
         except LiveError:
-            _raise_problems(receivers)
+            raise_problems(receivers)
             raise
         received = [receiver.answer(TrafficResult, within_s) for receiver in receivers]
         used = self._server_cpu() - before
@@ -188,13 +189,14 @@ class Trial:
         return sum(map(cpu_seconds, self._running.servers))
 
 
-def _raise_problems(receivers: list[HelperProcess]) -> None:
+class Answers(Protocol):
+    def answer(self, wanted: type[TrafficResult], within_s: float) -> TrafficResult: ...
+
+
+def raise_problems(receivers: Sequence[Answers]) -> None:
     """A receiver that has found a problem reads no more, and its sender waits for it: the cause is the one to tell."""
+    said = []
     for receiver in receivers:
         with suppress(LiveError):
-            result = receiver.answer(TrafficResult, within_s=0)
-            if result.problem:
-                break
-    else:
-        return
-    raise LiveError(f"{result.name}: {result.problem}")
+            said.append(receiver.answer(TrafficResult, within_s=0))
+    check_problems(said)
