@@ -122,7 +122,8 @@ def _measure(plan: PeersPlan, as_json: bool, as_markdown: bool) -> None:
     samples, failure = _samples(plan, names, as_json)
     found = summaries(samples)
     machine["load_after"] = os.getloadavg()
-    show_peers(found, machine)
+    if found:
+        show_peers(found, machine)
     if failure:
         fail(COMMAND, failure, BROKEN)
     for summary in found:

@@ -25,7 +25,7 @@ SIZE_MIN: Final = 16
 FLAT_OUT: Final = ("messages_per_s", "server_cpu_us")
 PACED: Final = ("p50_us", "p99_us", "server_cpu_us")
 
-START_S: Final = {"covey": 1.5, "corosync": 3.5, "pyzmq": 1.0, "zenoh": 1.0, "nats": 1.5, "redis": 2.0}
+START_S: Final = {"covey": 1.5, "corosync": 3.5, "pyzmq": 1.0, "zenoh": 1.0, "nats": 2.0, "redis": 2.0}
 """What a turn takes besides sending, on two quiet cores: to start, to receive what waits, to end."""
 
 
