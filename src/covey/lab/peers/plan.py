@@ -26,7 +26,7 @@ FLAT_OUT: Final = ("messages_per_s", "server_cpu_us")
 PACED: Final = ("p50_us", "p99_us", "server_cpu_us")
 
 START_S: Final = {"covey": 1.5, "corosync": 3.5, "pyzmq": 1.0, "zenoh": 1.0, "nats": 2.0, "redis": 2.0}
-"""What a turn takes besides sending, on two quiet cores: to start, to receive what waits, to end."""
+"""What a turn takes besides sending, rather more than less, on two cores: to start, to receive what waits, to end."""
 
 
 class PeerWorkload(msgspec.Struct, frozen=True):
