@@ -12,16 +12,18 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from covey.cli.bench_peers_tables import figure_text, ratio_text
+from covey.cli.bench_peers_markdown import UNITS, markdown
+from covey.cli.bench_peers_tables import COLUMNS, figure_text, ratio_text
 from covey.cli.main import app
 from covey.lab.cluster import LiveError
 from covey.lab.peers import hosts, measure, servers
 from covey.lab.peers.audit import Audit
 from covey.lab.peers.content import Source, end_message, stamped_message
-from covey.lab.peers.measure import PeerSample, count_turns, offers, skipped
-from covey.lab.peers.plan import RECEIVERS, SYSTEMS, WORKLOADS, PeerCase, PeersPlan, problem, turns
+from covey.lab.peers.leftovers import children, nothing_left
+from covey.lab.peers.measure import PeerSample, count_turns, expected_s, offers, raise_problems, skipped
+from covey.lab.peers.plan import RECEIVERS, START_S, SYSTEMS, WORKLOADS, PeerCase, PeersPlan, problem, turns
 from covey.lab.peers.servers import ServerProcess, missing, serving, version_of
-from covey.lab.peers.statistics import Spread, summaries
+from covey.lab.peers.statistics import FIGURES, Spread, summaries
 from covey.lab.peers.system import system_named
 from covey.lab.peers.systems.corosync_system import TO_COMPILE, TO_LINK, arguments, compiled, configuration
 from covey.lab.peers.task import PeerTask
@@ -227,6 +229,38 @@ def test_the_digest_is_that_of_the_order_however_runs_were_cut() -> None:
     assert whole.result().order == cut.result().order != other.result().order
 
 
+def mixed() -> list[bytes]:
+    """What two senders have sent, without their ends."""
+    return [one for pair in zip(flat_out(0)[:-1], flat_out(1)[:-1], strict=True) for one in pair]
+
+
+UNORDERED = msgspec.structs.replace(TASK, senders=2, is_agreed=False)
+
+
+@pytest.mark.parametrize("at", [1, 2, 7, 40])
+def test_messages_of_several_senders_may_be_checked_together(at: int) -> None:
+    messages = [*mixed(), flat_out(1)[-1], flat_out(0)[-1]]
+    audit = Audit(UNORDERED)
+    audit.take_mixed(messages[:at])
+    audit.take_mixed(messages[at:])
+    assert (audit.problem, audit.is_over, audit.result().messages) == ("", True, 2 * COUNT)
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+def test_what_is_planted_among_messages_of_several_senders_is_found(
+    plant: Callable[[list[bytes]], list[bytes]],
+) -> None:
+    audit = Audit(UNORDERED)
+    planted = plant(flat_out(0))
+    audit.take_mixed([*planted[:5], *flat_out(1), *planted[5:]])
+    assert PLANTED[plant] in audit.problem
+
+
+def test_who_promises_an_order_must_not_be_checked_without_it() -> None:
+    with pytest.raises(AssertionError):
+        Audit(msgspec.structs.replace(UNORDERED, is_agreed=True)).take_mixed(mixed())
+
+
 def test_who_promises_no_order_is_not_asked_for_one() -> None:
     task = msgspec.structs.replace(TASK, senders=2, is_agreed=False)
     assert audited(flat_out(0) + flat_out(1), task).result().order == audited(flat_out(1), task).result().order
@@ -263,10 +297,19 @@ def test_a_plan_that_cannot_be_is_told(plan: PeersPlan, told: str) -> None:
 
 def test_only_covey_has_safe_messages() -> None:
     assert [name for name in SYSTEMS if offers(system_named(name), PeerCase("safe", 100))] == ["covey"]
-    assert count_turns(PeersPlan(workloads=("safe", "single"), rounds=2), ["covey", "redis"]) == 2 + 4
+    plan = PeersPlan(workloads=("safe", "single"), rounds=2, seconds=3)
+    assert count_turns(plan, ["covey", "redis"]) == 2 + 4
+    assert expected_s(plan, ["covey", "redis"]) == 6 * 3 + 4 * START_S["covey"] + 2 * START_S["redis"]
+    assert list(START_S) == list(SYSTEMS)
 
 
-@pytest.mark.parametrize("arguments", [["--systems", "kafka"], ["--sizes", "big"], ["--workloads", "x"]])
+def test_who_has_no_servers_is_not_measured_idle() -> None:
+    assert [name for name in SYSTEMS if not offers(system_named(name), PeerCase("idle", 100))] == ["pyzmq", "zenoh"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--systems", "kafka"], ["--sizes", "big"], ["--workloads", "x"], ["--json", "--markdown"]]
+)
 def test_what_is_asked_wrongly_exits_2(arguments: list[str]) -> None:
     ran = CliRunner().invoke(app, ["bench", "peers", *arguments])
     assert (ran.exit_code, ran.stdout) == (2, "")
@@ -360,6 +403,21 @@ def test_corosync_is_told_where_everybody_is() -> None:
     assert arguments(TASK) == ["receive", "receive0", "0", "1", "3", "100", "0.01", "0", "0.2"]
 
 
+def test_what_an_interrupted_block_has_started_ends_with_it() -> None:
+    before, started = children(), []
+
+    def interrupted() -> None:
+        with nothing_left():
+            started.append(subprocess.Popen(["sleep", "100"], start_new_session=True))
+            assert children() - before == {started[0].pid}
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert children() == before
+    started[0].wait()
+
+
 # --- what rounds say
 
 
@@ -392,8 +450,8 @@ def test_cases_are_kept_apart() -> None:
 
 def test_figures_are_shown_as_one_reads_them() -> None:
     assert [figure_text(Spread(value, 0, 0)) for value in (1_234_567.8, 99.96, 0.5123)] == ["1,234,568", "100", "0.512"]
-    assert (figure_text(None), ratio_text(None)) == ("-", "-")
-    assert ratio_text(Spread(0.5, 0.25, 2)) == "0.50 (0.25 to 2.00)"
+    assert (figure_text(None), ratio_text(None)) == ("–", "–")
+    assert ratio_text(Spread(0.5, 0.25, 2)) == "0.50 (0.25–2.00)"
 
 
 # --- the command, with samples of our own
@@ -418,7 +476,70 @@ def test_json_is_all_that_standard_output_holds() -> None:
     assert said[-1].keys() >= {"cores", "load_before", "load_after", "systems", "skipped"}
     assert "apt-get install redis-server" in said[-1]["skipped"]["redis"]
     assert "redis is skipped: there is no redis-server" in ran.stderr
+    assert "4 measurements, about 0.23 minutes" in ran.stderr
+    assert "round 1 of 2\nround 2 of 2\n" in ran.stderr
     assert "load before" in ran.stderr
+
+
+@pytest.mark.usefixtures("measured", "bare")
+def test_markdown_is_all_that_standard_output_holds() -> None:
+    ran = CliRunner().invoke(app, ["bench", "peers", "--workloads", "latency", "--rounds", "1", "--markdown"])
+    assert ran.exit_code == 0, ran.output
+    assert ran.stdout.startswith("|  | covey |\n| --- | --- |\n| latency, 100 bytes: p50, µs | 5 |\n")
+    assert "\nMedians of 1 round of 2 s; " in ran.stdout
+    assert "\nWithout redis: there is no redis-server, redis; install: apt-get install redis-server" in ran.stdout
+
+
+def test_a_markdown_table_has_medians_and_in_brackets_ratios() -> None:
+    rates = {"covey": (100.0, 200.0, 400.0), "redis": (50.0, 400.0, 100.0)}
+    found = summaries([sample(at, name, rate) for name in rates for at, rate in enumerate(rates[name])])
+    machine = {"systems": {"covey": "covey 1", "nats": "nats 2", "redis": "redis 3"}, "skipped": {}, "cores": 2}
+    assert markdown(found, PeersPlan(), machine).splitlines() == [
+        "|  | covey | nats | redis |",
+        "| --- | --- | --- | --- |",
+        "| single, 100 bytes: messages/s | 200 | – | 100 (0.50) |",
+        "| single, 100 bytes: CPU of servers, µs a message | – | – | – |",
+        "",
+        "Medians of 7 rounds of 2 s; in brackets the median of the ratios to Covey in the same round.",
+        "2 cores. covey 1; nats 2; redis 3.",
+    ]
+
+
+@pytest.mark.usefixtures("bare")
+def test_where_nothing_can_be_measured_it_exits_1() -> None:
+    ran = CliRunner().invoke(app, ["bench", "peers", "--systems", "redis", "--json"])
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert "nothing was measured" in ran.stderr
+
+
+def test_what_was_measured_before_a_failure_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> Iterator[PeerSample]:
+        yield sample(1, "covey", 123_456.0)
+        raise LiveError("covey, single: a gap")
+
+    monkeypatch.setattr(measure, "measure_peers", fail)
+    ran = CliRunner().invoke(app, ["bench", "peers", "--systems", "covey", "--rounds", "1", "--markdown"])
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert "123,456" in ran.stderr
+    assert ran.stderr.rstrip().endswith("covey, single: a gap")
+
+
+class Answering:
+    """A program that says this, or is silent."""
+
+    def __init__(self, problem: str | None) -> None:
+        self._problem = problem
+
+    def answer(self, wanted: type[TrafficResult], within_s: float) -> TrafficResult:
+        if self._problem is None:
+            raise LiveError(f"has said nothing for {within_s} s")
+        return wanted(name="receive1", messages=0, seconds=0, cpu_seconds=0, problem=self._problem)
+
+
+def test_of_a_sender_that_waits_for_a_receiver_with_a_problem_the_problem_is_told() -> None:
+    raise_problems([Answering(None), Answering("")])
+    with pytest.raises(LiveError, match=r"^receive1: a gap$"):
+        raise_problems([Answering(None), Answering("a gap")])
 
 
 ENDS: list[tuple[BaseException, int]] = [(LiveError("redis, single: receive0: a gap"), 1), (KeyboardInterrupt(), 130)]
@@ -439,5 +560,7 @@ def test_whatever_ends_it_has_its_code(end: BaseException, code: int, monkeypatc
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_every_workload_says_what_it_is() -> None:
-    assert all(work.meaning for work in WORKLOADS.values())
+def test_every_workload_says_what_it_is_and_tells_figures_that_have_a_name() -> None:
+    for work in WORKLOADS.values():
+        assert work.meaning
+        assert set(work.tells) <= UNITS.keys() <= COLUMNS.keys() == set(FIGURES)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from covey.lab.peers.measure import PeerSample
+    from covey.lab.peers.plan import PeerWorkload
     from covey.lab.peers.statistics import PeerSummary, Spread
 
 COLUMNS = {
@@ -19,18 +19,19 @@ COLUMNS = {
     "program_cpu_us": "programs*",
     "idle_cpu_percent": "% of a core",
 }
+NONE = "–"
 
 
-def show_peers(samples: Sequence[PeerSample], machine: dict[str, Any]) -> None:
-    from covey.lab.peers.statistics import summaries
-
+def show_peers(found: Sequence[PeerSummary], machine: dict[str, Any]) -> None:
     from .tables import console
 
-    screen, found = console(), summaries(samples)
+    screen = console()
     for workload, size in dict.fromkeys((one.workload, one.size) for one in found):
         _show_case([one for one in found if (one.workload, one.size) == (workload, size)])
     for name, version in machine["systems"].items():
         screen.print(f"{name}: {version}", markup=False, highlight=False)
+    often = max((one.rounds for one in found), default=0)
+    screen.print(f"Medians of {often} rounds, and of the ratios in a round, with their range.", highlight=False)
     screen.print("* µs of processor time for each message sent", markup=False, highlight=False)
     loads = [" ".join(f"{load:.2f}" for load in machine[when]) for when in ("load_before", "load_after")]
     screen.print(f"{machine['cores']} cores; load before {loads[0]}, after {loads[1]}", highlight=False)
@@ -44,33 +45,36 @@ def _show_case(found: list[PeerSummary]) -> None:
     from .tables import console
 
     case = PeerCase(found[0].workload, found[0].size)
-    shown = [name for name in COLUMNS if any(name in one.figures for one in found)]
-    if not shown:
-        return
-    title = f"{case.title()}: {case.work.meaning}; medians of {max(one.rounds for one in found)} rounds"
-    compared = ratio_of(shown)
-    table = Table("system", *(COLUMNS[name] for name in shown), f"{COLUMNS[compared]} by Covey's", title=title)
+    shown, compared = columns(case.work), case.work.tells[0]
+    title = f"{case.title()}: {case.work.meaning}"
+    headings = [*(COLUMNS[name] for name in shown), f"{COLUMNS[compared]} by Covey's"]
+    table = Table("system", *headings, title=title, title_justify="left")
     for one in found:
         cells = [figure_text(one.figures.get(name)) for name in shown]
         table.add_row(one.system, *cells, ratio_text(one.ratios.get(compared)))
     console().print(table)
 
 
-def ratio_of(shown: Sequence[str]) -> str:
-    """The figure that tells systems apart: at a rate that all keep, that is the latency.
+def columns(work: PeerWorkload) -> list[str]:
+    """What the workload tells, and what else is known of it.
 
-    >>> ratio_of(["messages_per_s", "p50_us"]), ratio_of(["idle_cpu_percent"])
-    ('p50_us', 'idle_cpu_percent')
+    >>> from covey.lab.peers.plan import WORKLOADS
+    >>> columns(WORKLOADS["single"])
+    ['messages_per_s', 'mb_per_s', 'server_cpu_us', 'program_cpu_us']
+    >>> columns(WORKLOADS["idle"])
+    ['idle_cpu_percent']
     """
-    return "p50_us" if "p50_us" in shown else shown[0]
+    besides = set() if work.is_idle else {"program_cpu_us"} if work.rate else {"mb_per_s", "program_cpu_us"}
+    return [name for name in COLUMNS if name in besides.union(work.tells)]
 
 
 def figure_text(value: Spread | None) -> str:
+    """The median."""
     if value is None:
-        return "-"
+        return NONE
     return f"{value.median:,.0f}" if value.median >= 100 else f"{value.median:.3g}"
 
 
 def ratio_text(value: Spread | None) -> str:
     """The median, and the range of the rounds."""
-    return "-" if value is None else f"{value.median:.2f} ({value.lowest:.2f} to {value.highest:.2f})"
+    return NONE if value is None else f"{value.median:.2f} ({value.lowest:.2f}{NONE}{value.highest:.2f})"

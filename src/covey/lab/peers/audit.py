@@ -30,6 +30,7 @@ class Audit:
         self._patterns = {number: Pattern(task.size, TOGETHER, number) for number in range(task.senders)}
         """Of the senders that are not at their end."""
         self._next = dict.fromkeys(range(task.senders), 1)
+        self._marks = [bytes([number]) for number in range(task.senders)]
         self._filler = FILLER * (task.size - STAMPED_BYTES)
         self.is_over = False
         """The ends of all senders have come, or a problem."""
@@ -56,6 +57,15 @@ class Audit:
         self._next[sender] = number + len(payloads)
         if self._keeps_order:
             self._note_order(sender, len(payloads))
+
+    def take_mixed(self, payloads: list[bytes]) -> None:
+        """Messages of all senders, from a system that promises no order between them."""
+        assert not self._keeps_order
+        runs = [[one for one in payloads if one[SENDER_AT:NUMBER_BYTES] == mark] for mark in self._marks]
+        if sum(map(len, runs)) < len(payloads):  # Some are nobody's.
+            runs = [[payload] for payload in payloads]
+        for run in filter(None, runs):
+            self.take_run(run)
 
     def take(self, payload: bytes) -> None:
         if not self._first_ns:

@@ -8,6 +8,7 @@ Invariants:
   H1  no namespace and no device has a name outside: when the holders have ended, however that comes, nothing is left
   H2  each host has its own /run and /dev/shm, so that what daemons leave there ends too
   H3  a host has routes to the others alone
+  H4  packets may be as large as on loopback: systems that run there have no advantage
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from covey.lab.cluster import LiveError
 NEEDED: Final = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
 """Programs, and their Debian packages."""
 PREFIX: Final = "10.78.0"
+PACKET_BYTES_MAX: Final = 65_535
 _BRIDGE: Final = "bridge"
 _OWN_DIRECTORIES: Final = "mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm && echo held && exec cat"
 
@@ -57,7 +59,7 @@ def bridged_hosts(count: int) -> Iterator[list[list[str]]]:
     with ExitStack() as holders:
         bridge = holders.enter_context(_held())
         hosts = [holders.enter_context(_held()) for _ in range(count)]
-        _run(bridge, f"ip link add {_BRIDGE} type bridge")
+        _run(bridge, f"ip link add {_BRIDGE} mtu {PACKET_BYTES_MAX} type bridge")
         _run(bridge, f"ip link set {_BRIDGE} up")
         for number, holder in enumerate(hosts):
             _join(bridge, holder, number)
@@ -66,7 +68,8 @@ def bridged_hosts(count: int) -> Iterator[list[list[str]]]:
 
 def _join(bridge: int, holder: int, number: int) -> None:
     """A cable from the host to the bridge."""
-    _run(bridge, f"ip link add port{number} type veth peer name cable{number}")
+    mtu = f"mtu {PACKET_BYTES_MAX}"
+    _run(bridge, f"ip link add port{number} {mtu} type veth peer name cable{number} {mtu}")
     _run(bridge, f"ip link set port{number} master {_BRIDGE} up")
     _run(bridge, f"ip link set cable{number} netns {holder}")
     _run(holder, f"ip addr add {address_of(number)}/24 dev cable{number}")

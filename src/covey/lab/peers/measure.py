@@ -14,18 +14,19 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from covey.lab.cluster import LiveError
 from covey.lab.helper_process import PATIENCE_S, HelperProcess
 from covey.lab.processor_time import cpu_seconds
-from covey.lab.traffic.measure import judge, percentiles_us, slowest_per_s
+from covey.lab.traffic.measure import check_problems, judge, percentiles_us, slowest_per_s
 from covey.lab.traffic.task import TrafficResult
 
-from .plan import RECEIVERS, PeerCase, PeersPlan, turns
+from .plan import RECEIVERS, START_S, PeerCase, PeersPlan, turns
 from .system import PeerSystem, RunningSystem, system_named
 from .task import PeerTask, Role
 
@@ -61,17 +62,28 @@ def skipped(plan: PeersPlan) -> dict[str, str]:
 
 def measure_peers(plan: PeersPlan, systems: Sequence[str]) -> Iterator[PeerSample]:
     """The turns of these systems; those that do not offer what a case needs sit out."""
-    for number, case, name in turns(plan.cases(), systems, plan.rounds):
-        if offers(system_named(name), case):
-            yield _one(number, case, name, plan.seconds)
+    for number, case, name in _turns(plan, systems):
+        yield _one(number, case, name, plan.seconds)
 
 
 def count_turns(plan: PeersPlan, systems: Sequence[str]) -> int:
-    return sum(offers(system_named(name), case) for _, case, name in turns(plan.cases(), systems, plan.rounds))
+    return sum(1 for _ in _turns(plan, systems))
+
+
+def expected_s(plan: PeersPlan, systems: Sequence[str]) -> float:
+    """How long the whole takes, more or less."""
+    return sum(plan.seconds + START_S[name] for _, _, name in _turns(plan, systems))
+
+
+def _turns(plan: PeersPlan, systems: Sequence[str]) -> Iterator[tuple[int, PeerCase, str]]:
+    for number, case, name in turns(plan.cases(), systems, plan.rounds):
+        if offers(system_named(name), case):
+            yield number, case, name
 
 
 def offers(system: PeerSystem, case: PeerCase) -> bool:
-    return case.work.service in system.services
+    """Without servers there is nothing that could be idle."""
+    return case.work.service in system.services and (system.has_servers or not case.work.is_idle)
 
 
 def _one(number: int, case: PeerCase, name: str, seconds: float) -> PeerSample:
@@ -140,7 +152,11 @@ class Trial:
         before = self._server_cpu()
         for sender in senders:
             sender.tell("go")
-        sent = [sender.answer(TrafficResult, within_s) for sender in senders]
+        try:
+            sent = [sender.answer(TrafficResult, within_s) for sender in senders]
+        except LiveError:
+            raise_problems(receivers)
+            raise
         received = [receiver.answer(TrafficResult, within_s) for receiver in receivers]
         used = self._server_cpu() - before
         judge(sent, received, may_miss=False, ordered=self._system.is_agreed)
@@ -164,8 +180,6 @@ class Trial:
         }
 
     def _idle(self) -> dict[str, float | None]:
-        if not self._running.servers:
-            return {}
         before, started = self._server_cpu(), time.monotonic()
         time.sleep(self._seconds)
         share = (self._server_cpu() - before) / (time.monotonic() - started)
@@ -173,3 +187,16 @@ class Trial:
 
     def _server_cpu(self) -> float:
         return sum(map(cpu_seconds, self._running.servers))
+
+
+class Answers(Protocol):
+    def answer(self, wanted: type[TrafficResult], within_s: float) -> TrafficResult: ...
+
+
+def raise_problems(receivers: Sequence[Answers]) -> None:
+    """A receiver that has found a problem reads no more, and its sender waits for it: the cause is the one to tell."""
+    said = []
+    for receiver in receivers:
+        with suppress(LiveError):
+            said.append(receiver.answer(TrafficResult, within_s=0))
+    check_problems(said)

@@ -22,8 +22,17 @@ SIZE_MIN: Final = 16
 """A number and a stamp."""
 
 
+FLAT_OUT: Final = ("messages_per_s", "server_cpu_us")
+PACED: Final = ("p50_us", "p99_us", "server_cpu_us")
+
+START_S: Final = {"covey": 1.5, "corosync": 3.5, "pyzmq": 1.0, "zenoh": 1.0, "nats": 2.0, "redis": 2.0}
+"""What a turn takes besides sending, rather more than less, on two cores: to start, to receive what waits, to end."""
+
+
 class PeerWorkload(msgspec.Struct, frozen=True):
     meaning: str
+    tells: tuple[str, ...]
+    """Figures that tell systems apart, the first one most."""
     senders: int = 1
     rate: float = 0.0
     singly: bool = False
@@ -34,13 +43,18 @@ class PeerWorkload(msgspec.Struct, frozen=True):
 
 
 WORKLOADS: Final = {
-    "one-to-three": PeerWorkload("one sender, as fast as it can", has_sizes=True),
-    "three-to-three": PeerWorkload("three senders, as fast as they can", senders=3, has_sizes=True),
-    "single": PeerWorkload("one sender, one write a message, as fast as it can", singly=True),
-    "asked": PeerWorkload("one sender, one write a message, 20,000/s asked for", singly=True, rate=ASKED_PER_S),
-    "latency": PeerWorkload("one sender, 500/s", singly=True, rate=CALM_PER_S),
-    "safe": PeerWorkload("one sender, 500/s, safe", singly=True, rate=CALM_PER_S, service="safe"),
-    "idle": PeerWorkload("three receivers, nobody sends", is_idle=True),
+    "one-to-three": PeerWorkload("one sender, as fast as it can", FLAT_OUT, has_sizes=True),
+    "three-to-three": PeerWorkload("three senders, as fast as they can", FLAT_OUT, senders=3, has_sizes=True),
+    "single": PeerWorkload("one sender, one call a message, as fast as it can", FLAT_OUT, singly=True),
+    "asked": PeerWorkload(
+        "one sender, one call a message, 20,000/s asked for",
+        ("p50_us", "messages_per_s", "p99_us", "server_cpu_us"),
+        singly=True,
+        rate=ASKED_PER_S,
+    ),
+    "latency": PeerWorkload("one sender, 500/s", PACED, singly=True, rate=CALM_PER_S),
+    "safe": PeerWorkload("one sender, 500/s, safe", PACED, singly=True, rate=CALM_PER_S, service="safe"),
+    "idle": PeerWorkload("three receivers, nobody sends", ("idle_cpu_percent",), is_idle=True),
 }
 
 

@@ -25,16 +25,24 @@ PATIENCE_MS: Final = 60_000
 """What is under way at the end may take so long to leave a sender."""
 
 
+TOGETHER_MAX: Final = 256
+
+
+def together(task: PeerTask) -> int:
+    """How many messages a receiver may take before it checks them: what is stamped is looked at when it comes."""
+    return 1 if task.rate else TOGETHER_MAX
+
+
 class SendingEnd(Protocol):
     def send_chunks(self, chunks: Iterable[list[bytes]]) -> None:
         """As the system is fastest; all of it is on its way when this returns."""
 
     def send_singles(self, singles: Iterable[bytes]) -> None:
-        """One call, and as far as the system lets us, one write for each."""
+        """One call of the library for each, and nothing kept back for the next: it may join only what already waits."""
 
 
 class CallEach:
-    """For systems that batch by themselves, or never: chunks are one call a message too."""
+    """For systems that batch by themselves: chunks are one call a message too."""
 
     def __init__(self, send: Callable[[bytes], object]) -> None:
         self._send = send
@@ -66,6 +74,10 @@ class RunningSystem(msgspec.Struct, frozen=True):
 
 
 class PeerSystem(Protocol):
+    @property
+    def has_servers(self) -> bool:
+        """Something runs between the programs."""
+
     @property
     def is_agreed(self) -> bool:
         """All receivers get the messages of all senders in one order."""

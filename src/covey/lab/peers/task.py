@@ -22,7 +22,7 @@ class PeerTask(msgspec.Struct, frozen=True, kw_only=True):
     rate: float
     """Messages a second, each one stamped; 0 is as fast as the system takes them."""
     singly: bool
-    """One call and one write for each message."""
+    """One call for each message, and nothing kept back for the next."""
     service: str
     is_agreed: bool
     """All receivers must see the messages of all senders in one order."""

@@ -82,7 +82,7 @@ def _run(plan: TrafficPlan, cluster: LocalCluster) -> Measurement:
         for sender in senders:
             sender.tell("go")
         sent = [sender.answer(TrafficResult, within_s) for sender in senders]
-        _check_problems(sent)
+        check_problems(sent)
         received = [receiver.answer(TrafficResult, within_s) for receiver in receivers]
         daemons = _shares(before, _daemon_cpu(cluster), time.monotonic() - started)
     finally:
@@ -108,7 +108,7 @@ def _task(plan: TrafficPlan, cluster: LocalCluster, role: str, number: int) -> T
 def judge(sent: list[TrafficResult], received: list[TrafficResult], *, may_miss: bool, ordered: bool) -> None:
     """Every receiver got everything, once, and, where there is an order, all in the same; LiveError if not."""
     total = sum(result.messages for result in sent)
-    _check_problems([*sent, *received])
+    check_problems([*sent, *received])
     for result in received:
         if result.messages != total and not (may_miss and result.messages < total):
             raise LiveError(f"{result.name} got {result.messages:,} of {total:,} messages")
@@ -116,7 +116,7 @@ def judge(sent: list[TrafficResult], received: list[TrafficResult], *, may_miss:
         raise LiveError("the receivers did not get the messages in the same order")
 
 
-def _check_problems(results: list[TrafficResult]) -> None:
+def check_problems(results: list[TrafficResult]) -> None:
     for result in results:
         if result.problem:
             raise LiveError(f"{result.name}: {result.problem}")

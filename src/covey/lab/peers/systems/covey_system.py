@@ -25,6 +25,7 @@ DAEMONS: Final = ("a", "b", "c")
 
 
 class CoveySystem:
+    has_servers = True
     is_agreed = True
     services = ("agreed", "safe")
 

@@ -36,6 +36,7 @@ write_deadline: "60s"
 
 
 class NatsSystem:
+    has_servers = True
     is_agreed = False
     services = ("agreed",)
 

@@ -28,6 +28,7 @@ PIPELINE: Final = 200
 
 
 class RedisSystem:
+    has_servers = True
     is_agreed = False
     services = ("agreed",)
 

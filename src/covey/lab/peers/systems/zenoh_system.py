@@ -1,9 +1,10 @@
-"""Zenoh: peers without a router, each sender connected to every receiver; senders wait for who is slow.
+"""Zenoh: peers without a router, each sender connected to every receiver by a socket of the file system;
+senders wait for who is slow.
 
 Not here:  the interface (system.py).
 
-There is no server, and no order between senders. Chunks are left to Zenoh's own batching; one by one, messages are
-*express*, which is not batched.
+There is no server, and no order between senders. Zenoh writes what waits in threads of its own, as many messages at a
+time as there are; one by one and in chunks are the same to it. Receivers take what is there, and check it together.
 """
 
 from __future__ import annotations
@@ -16,12 +17,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from covey.drivers.live.sockets import free_ports
-from covey.lab.cluster import HOST
 from covey.lab.peers.audit import Audit
 from covey.lab.peers.plan import RECEIVERS, PeerCase
 from covey.lab.peers.servers import LOOK_EVERY_S, missing
-from covey.lab.peers.system import QUIET_S, CallEach, RunningSystem
+from covey.lab.peers.system import QUIET_S, CallEach, RunningSystem, together
 from covey.lab.peers.task import PeerTask
 from covey.lab.traffic.task import GROUP
 
@@ -30,6 +29,7 @@ WAITING_MAX: Final = 4_096
 
 
 class ZenohSystem:
+    has_servers = False
     is_agreed = False
     services = ("agreed",)
 
@@ -41,8 +41,8 @@ class ZenohSystem:
 
     @contextmanager
     def running(self, directory: Path, case: PeerCase) -> Iterator[RunningSystem]:
-        del directory, case
-        addresses = [f"tcp/{HOST}:{port}" for port in free_ports(RECEIVERS)]
+        del case
+        addresses = [f"unixsock-stream/{directory / f'receiver{number}'}" for number in range(RECEIVERS)]
         yield RunningSystem(lambda role, number: addresses if role == "send" else addresses[number : number + 1])
 
     @contextmanager
@@ -51,9 +51,7 @@ class ZenohSystem:
 
         with _session(connect=task.addresses) as session:
             _await_receivers(session, task.receivers)
-            publisher = session.declare_publisher(
-                GROUP, congestion_control=zenoh.CongestionControl.BLOCK, express=task.singly
-            )
+            publisher = session.declare_publisher(GROUP, congestion_control=zenoh.CongestionControl.BLOCK)
             yield CallEach(publisher.put)
 
     @contextmanager
@@ -65,7 +63,7 @@ class ZenohSystem:
             subscriber = session.declare_subscriber(GROUP, zenoh.handlers.FifoChannel(WAITING_MAX))
             # Declared after the subscription, and told in that order: who sees it sees the subscription.
             token = session.liveliness().declare_token(f"{GROUP}/receiver/{task.number}")
-            yield ZenohReceiving(subscriber)
+            yield ZenohReceiving(subscriber, together(task))
             del token  # It is withdrawn with its last reference.
 
 
@@ -86,16 +84,23 @@ def _await_receivers(session: Any, count: int) -> None:
 
 
 class ZenohReceiving:
-    def __init__(self, subscriber: Any) -> None:
+    def __init__(self, subscriber: Any, most: int) -> None:
         self._subscriber = subscriber
+        self._most = most
 
     def receive(self, audit: Audit) -> None:
-        receive, take = self._subscriber.recv, audit.take
         while not audit.is_over:
-            take(receive().payload.to_bytes())
+            audit.take_mixed(self._what_is_there())
         time.sleep(QUIET_S)
         while (late := self._subscriber.try_recv()) is not None:
-            take(late.payload.to_bytes())
+            audit.take(late.payload.to_bytes())
+
+    def _what_is_there(self) -> list[bytes]:
+        """One message at least."""
+        there = [self._subscriber.recv().payload.to_bytes()]
+        while len(there) < self._most and (more := self._subscriber.try_recv()) is not None:
+            there.append(more.payload.to_bytes())
+        return there
 
 
 SYSTEM = ZenohSystem()
