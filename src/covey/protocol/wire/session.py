@@ -75,6 +75,7 @@ _ballot: Final = lru_cache(maxsize=64)(Ballot)
 
 _HEAD = struct.Struct("<IB")
 _SEND = struct.Struct("<BBIQB")
+_SEND_WITH_HEAD = struct.Struct("<IBBBIQB")
 _DATA = struct.Struct("<BBIQQHQQHB")
 
 
@@ -90,8 +91,9 @@ def sending_head(
     service: Service, flags: int, messages: int, session_seq: int, groups: tuple[str, ...], body_bytes: int
 ) -> bytes:
     """Everything of the SEND frame but its body."""
-    head = _SEND.pack(service, flags, messages, session_seq, len(groups)) + pack_groups(groups)
-    return _HEAD.pack(len(head) + body_bytes, SENDING) + head
+    names = pack_groups(groups)
+    size = _SEND.size + len(names) + body_bytes
+    return _SEND_WITH_HEAD.pack(size, SENDING, service, flags, messages, session_seq, len(groups)) + names
 
 
 def sending_parts(sending: Sending) -> list[Payload]:
