@@ -249,7 +249,7 @@ class Session(SessionBase):
     # --- the stream
 
     def _ask(self, request: Callable[[ClientProtocol, *Asked], Answer], *asked: *Asked) -> Answer:
-        """What the protocol answers to a request, which is written when this returns; SessionOverError if there is none."""
+        """What the protocol answers to a request, which is written when this returns; SessionOverError if it cannot."""
         with self._lock:
             stream, watch = self._stream, self._watch
             if watch.interval_s and time.monotonic() - watch.heard_at > watch.interval_s:

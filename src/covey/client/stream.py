@@ -87,7 +87,7 @@ class Stream:
         return self.heard(data), len(data)
 
     def hear(self) -> bytes | OSError | None:
-        """What comes within HEAR_S; None if nothing does. The thread has begun to wait, and `heard` tells what it is."""
+        """What comes within HEAR_S; None if nothing does. The thread has begun to wait, and gives it to `heard`."""
         try:
             return self._socket.recv(READ_BYTES)
         except OSError as error:
