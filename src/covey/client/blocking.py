@@ -8,9 +8,14 @@ Not here:  what is sent and read (stream.py, protocol.py), the same with asyncio
 One thread reads, any number of threads send. A request returns when it is written, and events are read when they are
 asked for, or while a request has to wait, up to `inbox.RECEIVE_BYTES_MAX`.
 
+A thread that waits for events, and for nothing else, waits in the read itself: one call, the system's poll and recv.
+Whoever has something to write, or less time than such a read may take, asks the system first which of them it can do.
+
 Invariants:
-  T1  stream, protocol and watch are touched, and the inbox is filled, under `_lock` only; nobody waits with it
-  T2  while a thread waits for events, no other one reads: what that one read would wait for the next bytes to be seen
+  T1  stream, protocol and watch are touched, and the inbox is filled, under `_lock` only; nobody waits with it. Only
+      `Stream.hear` is called without it, between `begin_wait` and `end_wait`: it touches nothing but the socket
+  T2  while a thread waits for events, no other one reads: what that one read would wait for the next bytes to be seen,
+      and would overtake what the first has read and not yet shown to the protocol
 """
 
 from __future__ import annotations
@@ -37,7 +42,7 @@ from .plan import DAEMON_TIMEOUT_S, TIMEOUT_S, Address, Bounds, ConnectPlan, che
 from .protocol import ClientProtocol
 from .routes import Data, Destinations, listed
 from .searching import Found, Searching, drop
-from .stream import Stream
+from .stream import HEAR_S, Stream
 
 WAIT_S_MAX: Final = 1_000_000.0
 """More than this, the system does not take at once."""
@@ -203,7 +208,7 @@ class Session(SessionBase):
         while True:
             stream = self._stream
             if not stream.at_end:
-                self._wait(stream, deadline, reading=True)
+                self._hear(stream, deadline)
             elif self._may_reconnect:
                 self._look_for_another(deadline)
             else:
@@ -244,24 +249,19 @@ class Session(SessionBase):
     # --- the stream
 
     def _ask(self, request: Callable[[ClientProtocol, *Asked], Answer], *asked: *Asked) -> Answer:
-        """What the protocol answers to a request, which is written when this returns."""
+        """What the protocol answers to a request, which is written when this returns; SessionOverError if it cannot."""
         with self._lock:
-            stream = self._open_stream()
+            stream, watch = self._stream, self._watch
+            if watch.interval_s and time.monotonic() - watch.heard_at > watch.interval_s:
+                self._look(stream, watch.due)
+            if stream.at_end or stream.is_broken:  # Not `is_over`: this is done for every message.
+                raise self._over()
             answer = request(stream.protocol, *asked)
             emptied = stream.emptied
             stream.write()
-        if stream.emptied == emptied or stream.at_end or stream.is_broken:
+        if stream.emptied == emptied:
             self._written(stream, emptied)
         return answer
-
-    def _open_stream(self) -> Stream:
-        """To ask something of; SessionOverError if there is none."""
-        stream, watch = self._stream, self._watch
-        if watch.interval_s and time.monotonic() - watch.heard_at > watch.interval_s:
-            self._look(stream, watch.due)
-        if stream.at_end or stream.is_broken:  # Not `is_over`: this is done for every message.
-            raise self._over()
-        return stream
 
     def _written(self, stream: Stream, asked: int) -> None:
         """Until all that was asked for then is written."""
@@ -270,6 +270,26 @@ class Session(SessionBase):
                 self._wait(stream, inf, reading=False)
         if stream.is_over:
             raise self._over() if stream is self._stream else self._cut_off()
+
+    def _hear(self, stream: Stream, deadline: float) -> None:
+        """Until something comes, and is read, or it is time to look; the thread is the one that waits for events."""
+        with self._lock:
+            watch = self._watch
+            time_s = min(deadline, watch.heard_at + watch.timeout_s) - time.monotonic()
+            only_listens = time_s > HEAR_S and not stream.unsent and not stream.at_end
+            if only_listens:
+                stream.begin_wait()
+        if not only_listens:
+            self._wait(stream, deadline, reading=True)
+            return
+        data = None
+        try:
+            data = stream.hear()
+        finally:
+            with self._lock:
+                stream.end_wait()
+                if data is not None:
+                    self._put(stream, stream.heard(data), len(data) if isinstance(data, bytes) else 0)
 
     def _wait(self, stream: Stream, deadline: float, *, reading: bool) -> None:
         """Until the socket can be read, and is, or can be written, and is; no longer than the deadline."""
@@ -283,7 +303,8 @@ class Session(SessionBase):
             planned = min(
                 deadline, self._watch.due if hears else inf, inf if reading else time.monotonic() + LOOK_EVERY_S
             )
-            fileno = stream.begin_wait()
+            stream.begin_wait()
+            fileno = stream.fileno()
         is_readable = False
         try:
             is_readable = _poll(fileno, planned, reading=reading or hears, writing=writing)
@@ -311,14 +332,18 @@ class Session(SessionBase):
             stream.close()
 
     def _take(self, stream: Stream) -> int:
-        """Read once, and answer if we are asked whether we live."""
+        """Read once; how many bytes."""
         events, size = stream.read()
+        self._put(stream, events, size)
+        return size
+
+    def _put(self, stream: Stream, events: list[Event], size: int) -> None:
+        """What was read; answer if we are asked whether we live."""
         self._inbox.put(events, size)
         if size:
             self._watch.heard_at = time.monotonic()
             if stream.protocol.owes_life:
                 stream.write()
-        return size
 
     def _answer(self) -> None:
         """Between calls, for a program whose thread says that it lives."""

@@ -47,7 +47,8 @@ async def dial(plan: ConnectPlan, first: int = 0) -> Dialled:
 async def _dial_one(protocol: ClientProtocol, endpoint: Endpoint, address_index: int) -> Dialled:
     connected = await _connected(endpoint)
     try:
-        return Dialled(Stream(connected, protocol), await _greet(connected, protocol), address_index)
+        events = await _greet(connected, protocol)  # Before there is a stream: a loop wants sockets without a timeout.
+        return Dialled(Stream(connected, protocol), events, address_index)
     except BaseException:
         connected.close()
         raise

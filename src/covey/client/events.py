@@ -14,10 +14,10 @@ import msgspec
 
 from covey.errors import FrameError
 from covey.protocol.values import Service
-from covey.protocol.wire.bodies import SELF_DISCARD, read_sender, sender_prefix
+from covey.protocol.wire.bodies import SELF_DISCARD, SENDER_LENGTH_BYTES, read_sender
 from covey.protocol.wire.words import Arrived, GroupLeft
 
-from .records import Body, check_records, payloads_of, records_in
+from .records import Body, check_records, only_record, payloads_of, records_in
 from .roll import name_of as name_of  # noqa: PLC0414 - exported
 from .view import Order as Order  # noqa: PLC0414 - exported
 from .view import View as View  # noqa: PLC0414 - exported
@@ -191,29 +191,34 @@ def _sender_text(arrived: Arrived) -> str:
 
 def batch_of(arrived: Arrived) -> Batch:
     """FrameError: the body is not what its frame promised."""
-    a = arrived
-    process = read_sender(a.body)
-    name, prefix_bytes = _sender(process)
-    body, at = _own(a.body)
+    a, view = arrived, arrived.body
+    whole, at = view.obj, 0
+    if isinstance(whole, bytearray):
+        # What a `Splitter` puts together is for this body alone, and ends with it: it is not copied once more.
+        body: Body = whole
+        at = len(whole) - len(view)
+    else:
+        body = bytes(view)  # The view would keep the whole read it came in.
+    name_bytes = int.from_bytes(view[:SENDER_LENGTH_BYTES], "little")
+    process, name, prefix_bytes = _sender(bytes(view[: SENDER_LENGTH_BYTES + name_bytes]))
     start = at + prefix_bytes
     size = check_records(body, start, a.messages)
     order = Order(a.view, a.stamp, a.site) if a.service is not Service.UNRELIABLE else None
     return Batch(name, a.groups, a.service, a.session_seq, order, process, a.flags, a.messages, size, start, body)
 
 
-def _own(body: memoryview) -> tuple[Body, int]:
-    """A body to keep, and where it begins in that: what was put together for it alone is not copied once more.
-
-    What a `Splitter` puts together ends with its body. Otherwise the view would keep the whole read it came in.
-    """
-    whole = body.obj
-    return (whole, len(whole) - len(body)) if isinstance(whole, bytearray) else (bytes(body), 0)
+def only_message(batch: Batch) -> Message:
+    """The message of a batch that has one."""
+    b = batch
+    kind, payload = only_record(b.body, b.start)
+    return Message(b.sender, b.groups, payload, b.service, kind, b.session_seq, b.order, b.process)
 
 
 @lru_cache(maxsize=1_024)
-def _sender(process: str) -> tuple[str, int]:
-    """Its name, and where the messages of its bodies begin."""
-    return name_of(process), len(sender_prefix(process))
+def _sender(prefix: bytes) -> tuple[str, str, int]:
+    """Who writes bodies that begin so, its name, and where their messages begin."""
+    process = read_sender(prefix)
+    return process, name_of(process), len(prefix)
 
 
 def self_leave_of(word: GroupLeft) -> SelfLeave:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
-from .events import Batch, Event, Message, Single
+from .events import Batch, Event, Message, Single, only_message
 
 RECEIVE_BYTES_MAX: Final = 1024 * 1024
 """No more is read while so much waits here; the rest waits in the socket, and then at the daemon, which sees it."""
@@ -52,7 +52,7 @@ class Inbox:
         if not self._reads:
             return False
         events, self._read_bytes = self._reads.popleft()
-        self._read = deque(events)
+        self._read.extend(events)
         return True
 
     # All iterations take from the same queues, so that none has a place of its own to lose. Each step is one that two
@@ -60,20 +60,20 @@ class Inbox:
 
     def singles(self) -> Iterator[Single]:
         """The rest of this read, message by message."""
-        while True:
+        batch, read = self._batch, self._read
+        while batch or read:
             try:
-                while True:
-                    yield self._batch.popleft()
-            except IndexError:
-                pass
-            try:
-                event = self._read.popleft()
-            except IndexError:
-                return
-            if isinstance(event, Batch):
-                self._batch.extend(event)
-            else:
+                while batch:
+                    yield batch.popleft()
+                event = read.popleft()
+            except IndexError:  # Another thread was faster, or the batch was the last.
+                continue
+            if not isinstance(event, Batch):
                 yield event
+            elif event.count == 1:
+                yield only_message(event)
+            else:
+                batch.extend(event)
 
     def wholes(self) -> Iterator[Event]:
         """The rest of this read. Of a batch that was begun message by message, the rest comes so too."""

@@ -41,17 +41,14 @@ class Route(msgspec.Struct, frozen=True, gc=False):
     """So much travels together."""
 
 
-class _Batch:
+class _Batch(msgspec.Struct, gc=False):
     """A frame in the making."""
 
-    __slots__ = ("count", "parts", "route", "seq", "size")
-
-    def __init__(self, route: Route, seq: int, prefix: bytes) -> None:
-        self.route = route
-        self.seq = seq
-        self.count = 0
-        self.size = len(prefix)
-        self.parts = [prefix]
+    route: Route
+    seq: int
+    count: int
+    size: int
+    parts: list[bytes]
 
     def frame(self) -> list[Payload]:
         route = self.route
@@ -83,7 +80,12 @@ class Outbox:
         size = len(payload) + RECORD_BYTES
         batch = self._batch_for(route, size)
         batch.parts += head, payload
-        return self._count(batch, 1, size)
+        batch.count += 1  # As `_count` does: a call for each message costs.
+        batch.size += size
+        self.size += size
+        seq = self.next_seq
+        self.next_seq = seq + 1
+        return seq
 
     def put_many(self, route: Route, options: SendOptions, payloads: Sequence[bytes]) -> int:
         """The number of the first message."""
@@ -150,15 +152,13 @@ class Outbox:
     def _batch_for(self, route: Route, size: int) -> _Batch:
         batch = self._growing
         if batch is None or batch.route is not route or batch.size + size > route.batch_bytes:
-            batch = self._growing = _Batch(route, self.next_seq, self._prefix)
+            batch = self._growing = _Batch(route, self.next_seq, 0, len(self._prefix), [self._prefix])
             self._waiting.append(batch)
             self.size += batch.size
         return batch
 
-    def _count(self, batch: _Batch, messages: int, size: int) -> int:
-        first = self.next_seq
-        self.next_seq = first + messages
+    def _count(self, batch: _Batch, messages: int, size: int) -> None:
+        self.next_seq += messages
         batch.count += messages
         batch.size += size
         self.size += size
-        return first

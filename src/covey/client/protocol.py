@@ -25,11 +25,10 @@ from covey.names import group_problem, name_problem
 from covey.protocol.notices import OwnDiscarded
 from covey.protocol.values import Payload, Policy
 from covey.protocol.wire.bodies import sender_prefix
-from covey.protocol.wire.session import HELLO_BYTES_MAX, Splitter, encode_word, read_from_daemon
+from covey.protocol.wire.session import ARRIVED, HELLO_BYTES_MAX, Splitter, encode_word, read_arrived, read_from_daemon
 from covey.protocol.wire.words import (
     MAGIC,
     VERSION,
-    Arrived,
     Bye,
     ClientAlive,
     DaemonAlive,
@@ -253,10 +252,15 @@ class ClientProtocol:
         """What happened, from what the daemon sent."""
         events: list[Event] = []
         try:
-            for code, body in self._frames(bytes(data)):  # Batches may keep it: it must not change.
-                if self._state is not ClientState.OPEN and self._state is not ClientState.GREETING:
+            whole = bytes(data)  # Batches may keep it: it must not change.
+            is_open = self._state is ClientState.OPEN
+            for code, body in self._splitter.feed(whole) if is_open else self._frames(whole):
+                if self._state is ClientState.OPEN and code == ARRIVED:  # Most are: a call for each one costs.
+                    happened: list[Event] = [batch_or_failure(read_arrived(body))]
+                elif self._state is ClientState.OPEN or self._state is ClientState.GREETING:
+                    happened = self._on_word(read_from_daemon(code, body))
+                else:
                     break
-                happened = self._on_word(read_from_daemon(code, body))
                 if self._observer is not None:  # Word by word, whatever came in one read.
                     self._observer.on_events(happened)
                 events += happened
@@ -288,8 +292,6 @@ class ClientProtocol:
     def _on_word(self, word: FromDaemon) -> list[Event]:
         if self._state is ClientState.GREETING:
             return self._on_greeting(word)
-        if isinstance(word, Arrived):
-            return [batch_or_failure(word)]
         if isinstance(word, GroupView):
             return [self._on_view(word)]
         if isinstance(word, GroupDifferences):

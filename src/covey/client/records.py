@@ -41,11 +41,15 @@ def check_records(body: Body, start: int, count: int) -> int:
     total = len(body) - start
     if count < 1 or total < count * RECORD_BYTES:
         raise FrameError("malformed body", f"{total} bytes cannot hold {count} messages")
+    if count == 1:
+        if _SIZE.unpack_from(body, start)[0] != total - RECORD_BYTES:
+            raise FrameError("malformed body", f"1 message does not fit {total} bytes")
+        return total - RECORD_BYTES
     stride = total // count
-    if count > 1 and stride * count == total and _all_have(stride - RECORD_BYTES, body, start, stride, count):
+    if stride * count == total and _all_have(stride - RECORD_BYTES, body, start, stride, count):
         return stride - RECORD_BYTES
     _walk(body, start, count)
-    return stride - RECORD_BYTES if count == 1 else MIXED
+    return MIXED
 
 
 def payloads_of(body: Body, start: int, size: int) -> list[bytes]:
@@ -61,6 +65,11 @@ def records_in(body: Body, start: int, size: int) -> Iterator[tuple[int, bytes]]
     if size == MIXED:
         return _mixed(body, start)
     return _records_of_size(size).iter_unpack(memoryview(body)[start:])
+
+
+def only_record(body: Body, start: int) -> tuple[int, bytes]:
+    """(kind, payload) of the one message of a checked body."""
+    return _RECORD.unpack_from(body, start)[1], bytes(memoryview(body)[start + RECORD_BYTES :])
 
 
 def _all_have(size: int, body: Body, start: int, stride: int, count: int) -> bool:

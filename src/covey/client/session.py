@@ -168,17 +168,21 @@ class Session(SessionBase):
             self._read_on()
             await asyncio.sleep(0)  # It is others' turn: a busy stream would never let them.
             return True
-        while not self._inbox.advance():
+        while True:
             if not self._stream.at_end:
-                self._read_on()
+                if not self._is_reading:  # Asked here: this is done for every message.
+                    self._read_on()
             elif not self._may_reconnect:
                 self._check_given_up()
                 return False
             elif self._found():
+                if self._inbox.advance():
+                    return True
                 continue
             self._news.clear()
             await self._news.wait()
-        return True
+            if self._inbox.advance():
+                return True
 
     # --- another daemon
 
@@ -275,8 +279,8 @@ class Session(SessionBase):
         """Until little enough waits."""
         if not self._in_turn:
             self._in_turn = True
-            self._loop.call_soon(self._end_turn)
             self._write()
+            self._loop.call_soon(self._end_turn)
         stream = self._stream
         while stream.waiting_bytes > SEND_BYTES_MAX and not stream.is_over:
             self._room.clear()
@@ -286,7 +290,9 @@ class Session(SessionBase):
 
     def _end_turn(self) -> None:
         self._in_turn = False
-        self._write()
+        if self._stream.waiting_bytes:  # Mostly nothing does: the only message of a turn is written already.
+            self._write()
+        self._room.set()
 
     def _write(self) -> None:
         if self._is_writing or self._stream.at_end:
@@ -294,7 +300,6 @@ class Session(SessionBase):
         if not self._stream.write():
             self._is_writing = True
             self._loop.add_writer(self._stream.fileno(), self._on_writable)
-        self._room.set()
 
     def _on_writable(self) -> None:
         if self._stream.write():

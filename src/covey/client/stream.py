@@ -1,12 +1,16 @@
-"""A connected socket and the protocol that speaks over it. Never waits.
+"""A connected socket and the protocol that speaks over it. Nothing here waits but `hear`, and that not for long.
 
-In:        a socket that does not block; that it can be read, or written; that it is given up.
+In:        a socket; that it can be read, or written; that it is given up.
 Out:       events; whether all that was to be written is written.
-Not here:  waiting (session.py for asyncio, blocking.py without it), connecting (dial.py, blocking.py).
+Not here:  waiting for longer (session.py for asyncio, blocking.py without it), connecting (dial.py, blocking.py).
+
+The socket has a timeout, which makes its descriptor one that does not block: what asks the descriptor never waits, and
+what asks the socket waits for HEAR_S at most, however many signals come meanwhile.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 from contextlib import suppress
 from typing import Final
@@ -19,6 +23,8 @@ from .protocol import ClientProtocol
 
 READ_BYTES: Final = 256 * 1024
 WRITE_BYTES: Final = 256 * 1024
+HEAR_S: Final = 0.5
+"""Whoever only listens looks so often whether there is something else to do."""
 BUSY_PAUSE_S: Final = 0.01
 """Before trying again to connect to a daemon that has too many connections to take."""
 PARTS_MAX: Final = 512
@@ -29,7 +35,7 @@ KEEPALIVE: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 class Stream:
     def __init__(self, connected: socket.socket, protocol: ClientProtocol) -> None:
-        connected.setblocking(False)
+        connected.settimeout(HEAR_S)
         keep_freed_memory()
         self.protocol = protocol
         self.at_end = False
@@ -43,7 +49,8 @@ class Stream:
         self._is_closed = False
         self._waiting = 0
         """Threads that wait for the socket, which must not be another one when they look."""
-        self._unsent: list[Payload] = []
+        self.unsent: list[Payload] = []
+        """What the socket did not take. Where each request is followed by a `write`, nothing else waits either."""
         self._unsent_bytes = 0
 
     def fileno(self) -> int:
@@ -60,49 +67,67 @@ class Stream:
     @property
     def has_said_all(self) -> bool:
         """We said goodbye, and it was written with all that was asked before."""
-        return self.protocol.has_left and not self._unsent
+        return self.protocol.has_left and not self.unsent
 
     @property
     def has_to_write(self) -> bool:
         """Something was asked for and is not written, as far as the protocol may say it now."""
-        return bool(self._unsent or self._outbox.size) or self.protocol.has_more_to_say
+        return bool(self.unsent or self._outbox.size) or self.protocol.has_more_to_say
 
     def read(self) -> tuple[list[Event], int]:
         """What happened, and how many bytes said so; both are empty if nothing has come yet, or nothing will."""
         if self.at_end:
             return [], 0
         try:
-            data = self._socket.recv(READ_BYTES)
+            data = os.read(self._socket.fileno(), READ_BYTES)
         except (BlockingIOError, InterruptedError):
             return [], 0
         except OSError as error:
-            return self._ended(f"the connection to the daemon broke ({error.strerror})"), 0
+            return self.heard(error), 0
+        return self.heard(data), len(data)
+
+    def hear(self) -> bytes | OSError | None:
+        """What comes within HEAR_S; None if nothing does. The thread has begun to wait, and gives it to `heard`."""
+        try:
+            return self._socket.recv(READ_BYTES)
+        except OSError as error:
+            is_over = error.errno is not None  # It has none when our own time is up.
+            return error if is_over else None
+
+    def heard(self, data: bytes | OSError) -> list[Event]:
+        """What happened, from what a read gave."""
+        if self.at_end:
+            return []
+        if isinstance(data, OSError):
+            return self._ended(f"the connection to the daemon broke ({data.strerror})")
         if not data:
-            return self._ended("the daemon closed the connection"), 0
+            return self._ended("the daemon closed the connection")
         events = self.protocol.feed(data)
         if events and isinstance(events[-1], Disconnected):
             self.at_end = True
-        return events, len(data)
+        return events
 
     def write(self) -> bool:
         """As much as the socket takes; False if it takes no more for now."""
         while not self.is_broken:
-            if not self._unsent:
-                self._unsent = self.protocol.take(WRITE_BYTES)
-                self._unsent_bytes = sum(map(len, self._unsent))
-            if not self._unsent:
+            if not self.unsent:
+                self.unsent = self.protocol.take(WRITE_BYTES)
+                self._unsent_bytes = sum(map(len, self.unsent))
+            if not self.unsent:
                 break
             try:
-                sent = self._socket.sendmsg(self._unsent[:PARTS_MAX])
+                sent = os.writev(self._socket.fileno(), self.unsent[:PARTS_MAX])
             except (BlockingIOError, InterruptedError):
                 return False
             except OSError:
                 self.is_broken = True  # Reading tells the reason: the daemon may have said it before it closed.
             else:
-                self._unsent = unsent_after(self._unsent, sent) if sent < self._unsent_bytes else []
+                self.unsent = unsent_after(self.unsent, sent) if sent < self._unsent_bytes else []
                 self._unsent_bytes -= sent
-                if not self.waiting_bytes:
+                if not self.unsent and not self._outbox.size:  # Not `waiting_bytes`: this is done for every message.
                     break
+        else:
+            return True  # Nothing is written any more: there is no room to wait for.
         self.emptied += 1
         return True
 
@@ -112,9 +137,8 @@ class Stream:
 
     # A system reuses the number of a socket that is closed: while a thread waits for it, it is only shut.
 
-    def begin_wait(self) -> int:
+    def begin_wait(self) -> None:
         self._waiting += 1
-        return self.fileno()
 
     def end_wait(self) -> None:
         self._waiting -= 1

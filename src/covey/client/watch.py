@@ -33,23 +33,24 @@ class Watch:
         """Of the last byte, or of the time from which on silence counts."""
         self.interval_s = interval_s
         self.is_on = timeout_s is not None and interval_s > 0
-        self._timeout_s = max(timeout_s, 2 * interval_s) if timeout_s is not None and self.is_on else inf
+        self.timeout_s = max(timeout_s, 2 * interval_s) if timeout_s is not None and self.is_on else inf
+        """Of silence; infinite if it is not judged."""
         self._excused_at = -inf
 
     @property
     def due(self) -> float:
         """When to look again: infinite if silence is not judged."""
-        return self.heard_at + self._timeout_s
+        return self.heard_at + self.timeout_s
 
     @property
     def reason(self) -> str:
-        return f"the daemon did not answer for {self._timeout_s:g} s"
+        return f"the daemon did not answer for {self.timeout_s:g} s"
 
     def is_silent(self, now: float, planned: float) -> bool:
         """Whether to give it up, after a look that found nothing and was planned for then."""
         if now < self.due:
             return False
-        if now - planned <= self._timeout_s / 2 or self._excused_at == self.heard_at:
+        if now - planned <= self.timeout_s / 2 or self._excused_at == self.heard_at:
             return True
         self.heard_at = self._excused_at = now
         return False

@@ -17,6 +17,7 @@ import pytest
 import covey
 from covey.client import session as asyncio_sessions
 from covey.client.blocking import Session
+from covey.client.stream import HEAR_S
 from covey.protocol.asked import Sending
 from covey.protocol.wire.words import GroupSignal
 from tests.unit.client.by_hand import Daemon, asyncio_session, blocking_session, pair
@@ -259,6 +260,58 @@ def test_a_handler_of_signals_may_leave_while_its_thread_reads() -> None:
         finally:
             left.set()
             signal.signal(signal.SIGUSR1, before)
+
+
+@contextmanager
+def on_signal(number: signal.Signals, handler: Callable[[], object]) -> Iterator[None]:
+    before = signal.signal(number, lambda *_: handler())
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def test_what_a_handler_of_signals_has_read_and_not_taken_is_seen_without_more_bytes() -> None:
+    with pair() as (ours, daemon):
+        session = blocking_session(ours, interval_ms=0)
+        taken: list[covey.Event] = []
+
+        def take_one() -> None:
+            if not taken:
+                daemon.say(GroupSignal("room"), GroupSignal("hall"))
+                taken.append(session.receive(timeout=WITHIN_S))
+
+        def interrupt() -> None:
+            until(lambda: session._stream._waiting)
+            while not taken:
+                os.kill(os.getpid(), signal.SIGUSR1)
+                time.sleep(0.05)
+
+        with on_signal(signal.SIGUSR1, take_one):
+            interrupting = begun(interrupt)
+            assert session.receive() == covey.Transitional("hall")
+            done(interrupting)
+        assert taken == [covey.Transitional("room")]
+
+
+def test_signals_that_come_and_come_do_not_keep_a_wait_from_ending() -> None:
+    """A wait that each of them begins anew would never end."""
+    came = 0
+
+    def count() -> None:
+        nonlocal came
+        came += 1
+        assert came < 1_000
+
+    with pair() as (ours, _), on_signal(signal.SIGALRM, count):
+        session = blocking_session(ours, interval_ms=0)
+        signal.setitimer(signal.ITIMER_REAL, 0.03, 0.03)
+        try:
+            with pytest.raises(TimeoutError, match="no event"):
+                session.receive(timeout=HEAR_S * 1.2)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        assert came
 
 
 def test_payloads_are_made_without_holding_up_others() -> None:

@@ -16,6 +16,8 @@ SELF_DISCARD: Final = 1
 
 _LENGTH = struct.Struct("<H")
 _RECORD = struct.Struct("<IH")
+SENDER_LENGTH_BYTES: Final = _LENGTH.size
+"""Before the name of the sender."""
 RECORD_BYTES: Final = _RECORD.size
 
 

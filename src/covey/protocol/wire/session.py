@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -66,12 +67,15 @@ _CODE: Final[dict[type[Word], int]] = {word: code for code, word in enumerate(_C
 }
 _DECODERS: Final = {code: msgspec.msgpack.Decoder(word) for word, code in _CODE.items()}
 SENDING: Final = 32
-_ARRIVED: Final = 64
+ARRIVED: Final = 64
 _SERVICES: Final = tuple(Service)
 _encode: Final = msgspec.msgpack.Encoder().encode
+_ballot: Final = lru_cache(maxsize=64)(Ballot)
+"""Messages of one view name the same one."""
 
 _HEAD = struct.Struct("<IB")
 _SEND = struct.Struct("<BBIQB")
+_SEND_WITH_HEAD = struct.Struct("<IBBBIQB")
 _DATA = struct.Struct("<BBIQQHQQHB")
 
 
@@ -87,8 +91,9 @@ def sending_head(
     service: Service, flags: int, messages: int, session_seq: int, groups: tuple[str, ...], body_bytes: int
 ) -> bytes:
     """Everything of the SEND frame but its body."""
-    head = _SEND.pack(service, flags, messages, session_seq, len(groups)) + pack_groups(groups)
-    return _HEAD.pack(len(head) + body_bytes, SENDING) + head
+    names = pack_groups(groups)
+    size = _SEND.size + len(names) + body_bytes
+    return _SEND_WITH_HEAD.pack(size, SENDING, service, flags, messages, session_seq, len(groups)) + names
 
 
 def sending_parts(sending: Sending) -> list[Payload]:
@@ -102,7 +107,7 @@ def arrived_head(bundle: Bundle, view: Ballot, body_bytes: int) -> bytes:
     length = _DATA.size + len(groups) + body_bytes
     return b"".join(
         (
-            _HEAD.pack(length, _ARRIVED),
+            _HEAD.pack(length, ARRIVED),
             _DATA.pack(b.service, b.flags, b.count, b.session_seq, *view, b.stamp, b.site, len(b.groups)),
             groups,
         )
@@ -176,6 +181,10 @@ class Splitter:
 
     def feed(self, data: bytes) -> list[tuple[int, memoryview]]:
         """(code, body) of every frame completed. If one is too large, `problem` says so, and nothing follows it."""
+        if len(data) >= HEAD_BYTES and not self._kept:
+            size, code = _HEAD.unpack_from(data)
+            if size == len(data) - HEAD_BYTES and size <= self.frame_bytes_max and self.problem is None:
+                return [(code, memoryview(data)[HEAD_BYTES:])]  # It came alone and whole, as single messages do.
         return list(self.frames(data))
 
     def frames(self, data: bytes) -> Iterator[tuple[int, memoryview]]:
@@ -230,8 +239,8 @@ def read_from_client(code: int, body: memoryview) -> FromClient:
 
 
 def read_from_daemon(code: int, body: memoryview) -> FromDaemon:
-    if code == _ARRIVED:
-        return _read_arrived(body)
+    if code == ARRIVED:
+        return read_arrived(body)
     if not 33 <= code < 33 + len(_DAEMON_WORDS):
         raise FrameError("unknown frame kind", str(code))
     return _word(code, body)  # type: ignore[return-value]
@@ -253,11 +262,12 @@ def _read_sending(body: memoryview) -> Sending:
         raise FrameError("malformed frame", str(error)) from None
 
 
-def _read_arrived(body: memoryview) -> Arrived:
+def read_arrived(body: memoryview) -> Arrived:
+    """The body of a frame whose code is ARRIVED."""
     try:
         service, flags, count, session_seq, counter, proposer, boot, stamp, site, groups = _DATA.unpack_from(body)
         names, at = read_groups(body, _DATA.size, groups)
-        view = Ballot(counter, proposer, boot)
+        view = _ballot(counter, proposer, boot)
         return Arrived(_SERVICES[service], flags, count, session_seq, view, stamp, site, names, body[at:])
     except (struct.error, ValueError, IndexError) as error:
         raise FrameError("malformed frame", str(error)) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
@@ -146,7 +146,7 @@ class Ended(Word, frozen=True):
     lag_us: Natural
 
 
-class Arrived(NamedTuple):
+class Arrived(msgspec.Struct, frozen=True, gc=False):
     """A run of messages, at its place in the order."""
 
     service: Service
