@@ -181,7 +181,7 @@ class Splitter:
 
     def feed(self, data: bytes) -> list[tuple[int, memoryview]]:
         """(code, body) of every frame completed. If one is too large, `problem` says so, and nothing follows it."""
-        if len(data) >= HEAD_BYTES and not self._kept:
+        if len(data) >= HEAD_BYTES and not self.kept:
             size, code = _HEAD.unpack_from(data)
             if size == len(data) - HEAD_BYTES and size <= self.frame_bytes_max and self.problem is None:
                 return [(code, memoryview(data)[HEAD_BYTES:])]  # It came alone and whole, as single messages do.
