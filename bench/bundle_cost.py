@@ -12,7 +12,8 @@ from __future__ import annotations
 import time
 from statistics import median
 
-from covey.config import loopback, one_site
+from covey.cluster import one_site
+from covey.config import loopback
 from covey.ids import Instant, Life
 from covey.protocol.asked import Sending
 from covey.protocol.building import build_daemon

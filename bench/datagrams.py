@@ -11,7 +11,7 @@ from __future__ import annotations
 from statistics import median
 from time import process_time
 
-from covey.config import Cluster, DaemonConfig
+from covey.cluster import Cluster, DaemonConfig
 from covey.drivers.live.endpoint import Endpoint
 from covey.drivers.live.sockets import free_ports
 from covey.protocol.effects import Send

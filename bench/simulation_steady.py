@@ -9,7 +9,8 @@ import sys
 from random import Random
 from time import process_time
 
-from covey.config import lan, one_site
+from covey.cluster import one_site
+from covey.config import lan
 from covey.drivers.simulation.network import NetworkOptions
 from covey.drivers.simulation.node import Clocks
 from covey.drivers.simulation.style import Style

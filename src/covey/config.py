@@ -1,19 +1,19 @@
-"""Configuration: which daemons exist, and how long, how much, how often.
+"""Settings: how long, how much, how often.
 
 In:   values from a caller or a file, checked once here.
-Out:  `Cluster` and `Settings`, frozen; every daemon of a cluster must have the same `Cluster` (its digest is in every
+Out:  `Settings`, frozen; every daemon of a cluster must have the same (a digest of cluster and settings is in every
       datagram, and a mismatch is reported by name).
+Not here:  who exists (cluster.py), the file (config_file.py).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 
 import msgspec
 
+from .cluster import Cluster, digest_of
 from .errors import ConfigError
-from .names import daemon_problem
 
 DATAGRAM_BYTES_MAX = 65_507
 COUNT_MAX = 1_000_000
@@ -43,11 +43,6 @@ def part_bytes(bundle_bytes: int, names_bytes: int) -> int:
     return min(bundle_bytes, DATAGRAM_BYTES_MAX - AROUND_BYTES - names_bytes)
 
 
-_BYTES = frozenset(map(str, range(256)))
-
-Address = tuple[str, int]
-"""An IPv4 address and a port."""
-
 SETTING_MAX = 1 << 31
 """More than any setting can mean, and within what every computation with it holds."""
 
@@ -60,10 +55,6 @@ MAY_BE_ZERO = frozenset(
 )
 """Settings that 0 switches off, or leaves to the machine."""
 
-SITE_MAX = 65_535
-"""A bundle names its site in two bytes."""
-
-DAEMONS_MAX = 1_024
 FRAME_ITEMS_MAX = 4_096
 """What fits one frame: more is refused here, before a peer would have to."""
 
@@ -77,130 +68,9 @@ def bounds(setting: str) -> tuple[int, int]:
     return int(setting not in MAY_BE_ZERO), BYTES_MAX if setting in WAITING_BYTES else SETTING_MAX
 
 
-class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One configured daemon. Its rank is its number in the cluster's list: lower ranks represent and propose."""
-
-    name: str
-    site: int
-    host: str = "127.0.0.1"
-    port: int = 0
-    clients: str | None = None
-    """HOST:PORT where programs may connect over TCP; on its own machine they always can, over a Unix socket."""
-
-    @property
-    def address(self) -> Address:
-        """Where its datagrams come from."""
-        return "127.0.0.1" if self.host == "localhost" else self.host, self.port
-
-
-class Cluster(msgspec.Struct, frozen=True):
-    """All daemons that may ever take part, in rank order."""
-
-    name: str
-    daemons: tuple[DaemonConfig, ...]
-    multicast: str | None = None
-    """`address:port` to which a datagram for several daemons goes once; None: one goes to each."""
-
-    def __post_init__(self) -> None:
-        names = [daemon.name for daemon in self.daemons]
-        if not names:
-            raise ConfigError(f"cluster {self.name!r} has no daemons: list at least one")
-        if len(set(names)) != len(names):
-            raise ConfigError(f"cluster {self.name!r} names a daemon twice: {sorted(names)}; give each its own name")
-        for problem in filter(None, map(daemon_problem, names)):
-            raise ConfigError(f"cluster {self.name!r}: {problem}")
-        if not self.name or not self.name.isprintable():
-            raise ConfigError(f"a cluster cannot be called {self.name!r}: write a name of printable characters")
-        if len(names) > DAEMONS_MAX:
-            raise ConfigError(f"cluster {self.name!r} has {len(names)} daemons: at most {DAEMONS_MAX} are supported")
-        for daemon in self.daemons:
-            if not 0 <= daemon.site <= SITE_MAX:
-                raise ConfigError(f"daemon {daemon.name!r} has site {daemon.site}: write 0 to {SITE_MAX}")
-        sites = sorted({daemon.site for daemon in self.daemons})
-        if len(sites) > 1 and len(sites) != len(names):
-            raise ConfigError("several sites with several daemons each are not supported yet: one daemon a site")
-        if self.multicast is not None:
-            multicast_address(self.multicast)
-
-    @property
-    def site_count(self) -> int:
-        return len({daemon.site for daemon in self.daemons})
-
-    def on_host_of(self, name: str) -> list[str]:
-        """The daemons on the machine of this one, itself included."""
-        host = self.daemons[self.rank_of(name)].host
-        return [one.name for one in self.daemons if one.host == host or (is_loopback(one.host) and is_loopback(host))]
-
-    def rank_of(self, name: str) -> int:
-        for rank, daemon in enumerate(self.daemons):
-            if daemon.name == name:
-                return rank
-        raise ConfigError(f"no daemon {name!r} in cluster {self.name!r}: it has {[d.name for d in self.daemons]}")
-
-    def digest(self) -> int:
-        """64 bits over who exists and where: the same for everyone who names the same cluster."""
-        daemons = [(d.name, d.site, d.host, d.port) for d in self.daemons]
-        return _digest(repr((self.name, daemons) if self.multicast is None else (self.name, daemons, self.multicast)))
-
-
 def digest(cluster: Cluster, settings: Settings) -> int:
     """64 bits over everything that all daemons must agree on: who exists, how long, how much and how often."""
-    return _digest(repr((cluster.digest(), msgspec.structs.astuple(settings))))
-
-
-def _digest(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
-
-
-def one_site(count: int, name: str = "covey") -> Cluster:
-    """A cluster of `count` daemons a, b, c … in one site."""
-    return Cluster(name, tuple(DaemonConfig(daemon_name(rank), 0) for rank in range(count)))
-
-
-def one_daemon_sites(count: int, name: str = "covey") -> Cluster:
-    """A cluster of `count` sites with one daemon each."""
-    return Cluster(name, tuple(DaemonConfig(daemon_name(rank), rank) for rank in range(count)))
-
-
-def ipv4(text: str) -> tuple[int, int, int, int] | None:
-    """The four numbers of an IPv4 address; None if it is something else.
-
-    >>> ipv4("127.0.0.1"), ipv4("127.1"), ipv4("127.0.0.01"), ipv4("::1")
-    ((127, 0, 0, 1), None, None, None)
-    """
-    parts = text.split(".")
-    if len(parts) != 4 or not all(part in _BYTES for part in parts):
-        return None
-    one, two, three, four = map(int, parts)
-    return one, two, three, four
-
-
-def is_loopback(host: str) -> bool:
-    return host == "localhost" or (ipv4(host) or (0,))[0] == 127
-
-
-def multicast_address(text: str) -> Address:
-    """
-    >>> multicast_address("239.192.77.1:4800")
-    ('239.192.77.1', 4800)
-    """
-    host, _, port = text.rpartition(":")
-    numbers = ipv4(host)
-    if numbers is None or not 224 <= numbers[0] < 240 or not (port.isdecimal() and 0 < int(port) < 65_536):
-        raise ConfigError(
-            f"multicast is {text!r}: write an IPv4 multicast address and a port, for example 239.192.77.1:4800"
-        )
-    return host, int(port)
-
-
-def daemon_name(rank: int) -> str:
-    """a, b, … z, then a1, b1 …
-
-    >>> [daemon_name(rank) for rank in (0, 1, 25, 26, 53)]
-    ['a', 'b', 'z', 'a1', 'b2']
-    """
-    letter = chr(ord("a") + rank % 26)
-    return letter if rank < 26 else f"{letter}{rank // 26}"
+    return digest_of(repr((cluster.digest(), msgspec.structs.astuple(settings))))
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

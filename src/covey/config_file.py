@@ -13,18 +13,45 @@ from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from .config import PRESETS, SITE_MAX, Cluster, DaemonConfig, Settings, ipv4, is_loopback, multicast_address
+from .cluster import SITE_MAX, Cluster, DaemonConfig, SiteLink, ipv4, is_loopback, multicast_address
+from .config import PRESETS, Settings
 from .errors import ConfigError
 
 Preset = Literal["loopback", "lan", "wan"]
 Checked = TypeVar("Checked")
 
 
+class DaemonTable(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A daemon as it is written: its site by name, or by number where sites have no names."""
+
+    name: str
+    site: int | str
+    host: str = "127.0.0.1"
+    port: int = 0
+    clients: str | None = None
+    gateway: bool = True
+
+
+class SiteTable(msgspec.Struct, forbid_unknown_fields=True):
+    """A site as it is written; its place in the file is its number."""
+
+    name: str
+
+
+class LinkTable(msgspec.Struct, forbid_unknown_fields=True):
+    """A link between two sites as it is written."""
+
+    between: tuple[int | str, int | str]
+    cost: int = 1
+
+
 class Document(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The file as it is written."""
 
     cluster: str
-    daemon: list[DaemonConfig]
+    daemon: list[DaemonTable]
+    site: list[SiteTable] = []
+    link: list[LinkTable] = []
     preset: Preset = "loopback"
     allow_unsealed: bool = False
     multicast: str | None = None
@@ -68,7 +95,7 @@ def parse(text: str, path: Path) -> Configuration:
     fields = msgspec.structs.asdict(base) | document.settings
     try:
         settings = _checked(fields, Settings, text, path, "settings")
-        cluster = Cluster(document.cluster, tuple(document.daemon), document.multicast)
+        cluster = _cluster(document, text, path)
     except ConfigError as error:
         prefix = "" if str(error).startswith(str(path)) else f"{path}{_line_of_rule(str(error), document, text)}: "
         raise ConfigError(f"{prefix}{error}{_in_force(str(error), fields)}") from None
@@ -79,8 +106,42 @@ def parse(text: str, path: Path) -> Configuration:
     return configuration
 
 
+def _cluster(document: Document, text: str, path: Path) -> Cluster:
+    names = [site.name for site in document.site]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            line = line_of(text, f"site[{index}].name", "name")
+            raise ConfigError(f"{path}{line}: two sites are called {name!r}: give each its own name")
+
+    def number(written: int | str, field: str) -> int:
+        try:
+            return _site(written, names)
+        except ConfigError as error:  # Looking for a line takes long: only where something is wrong.
+            raise ConfigError(f"{path}{line_of(text, field, field.rpartition('.')[2])}: {error}") from None
+
+    daemons = tuple(
+        DaemonConfig(one.name, number(one.site, f"daemon[{index}].site"), one.host, one.port, one.clients, one.gateway)
+        for index, one in enumerate(document.daemon)
+    )
+    links = []
+    for index, link in enumerate(document.link):
+        one, other = sorted(number(site, f"link[{index}].between") for site in link.between)
+        links.append(SiteLink(one, other, link.cost))
+    return Cluster(document.cluster, daemons, document.multicast, tuple(names), tuple(links))
+
+
+def _site(written: int | str, names: list[str]) -> int:
+    """Its number. ConfigError: the file has no site of that name."""
+    if isinstance(written, int) and not names:
+        return written
+    if isinstance(written, str) and written in names:
+        return names.index(written)
+    known = f"write one of {', '.join(names)}" if names else "write its number, or list the sites: [[site]]"
+    raise ConfigError(f"there is no site {written!r}: {known}")
+
+
 def _line_of_rule(rule: str, document: Document, text: str) -> str:
-    """Where the file says what breaks a rule: a setting of the rule, the name given twice, the site that is none."""
+    """Where the file says what breaks a rule: a setting, the name given twice, the site that is none, the link."""
     for name in re.findall(r"\w+", rule):
         if name in document.settings:
             return line_of(text, f"settings.{name}", name)
@@ -90,9 +151,18 @@ def _line_of_rule(rule: str, document: Document, text: str) -> str:
             return line_of(text, f"daemon[{index}].name", "name")
         seen.add(daemon.name)
     for index, daemon in enumerate(document.daemon):
-        if not 0 <= daemon.site <= SITE_MAX:
+        if isinstance(daemon.site, int) and not 0 <= daemon.site <= SITE_MAX:
             return line_of(text, f"daemon[{index}].site", "site")
-    return ""
+    return _line_of_link(rule, document, text)
+
+
+def _line_of_link(rule: str, document: Document, text: str) -> str:
+    """The last link between the sites that a rule speaks of: where one is there twice, that is one too many."""
+    for index, link in reversed(list(enumerate(document.link))):
+        one, other = map(str, link.between)
+        if f"between {one} and {other}" in rule or f"between {other} and {one}" in rule:
+            return line_of(text, f"link[{index}].cost", "cost" if "cost" in rule else "between")
+    return line_of(text, "link[0].between", "between") if document.link and "[[link]]" in rule else ""
 
 
 def _in_force(rule: str, fields: dict[str, Any]) -> str:
@@ -243,11 +313,21 @@ def render(cluster: Cluster, preset: Preset) -> str:
         lines.insert(3, f'multicast = "{cluster.multicast}"   # a datagram for several daemons goes there, once')
     if not all(is_loopback(daemon.host) for daemon in cluster.daemons):
         lines.insert(3, "allow_unsealed = true     # datagrams are readable and forgeable for everyone on that network")
+    for name in cluster.site_names:
+        lines += ["", "[[site]]", f"name = {_quoted(name)}"]
+    for one, other, cost in cluster.links:
+        between = f"between = [{_site_text(cluster, one)}, {_site_text(cluster, other)}]"
+        lines += ["", "[[link]]", between, f"cost = {cost}"]
     for daemon in cluster.daemons:
-        lines += ["", "[[daemon]]", f"name = {_quoted(daemon.name)}", f"site = {daemon.site}"]
+        lines += ["", "[[daemon]]", f"name = {_quoted(daemon.name)}", f"site = {_site_text(cluster, daemon.site)}"]
+        lines += [] if daemon.gateway else ["gateway = false"]
         lines += [f'host = "{daemon.host}"', f"port = {daemon.port}"]
         lines += [f'clients = "{daemon.clients}"'] if daemon.clients is not None else []
     return "\n".join(lines) + "\n"
+
+
+def _site_text(cluster: Cluster, site: int) -> str:
+    return _quoted(cluster.site_name(site)) if cluster.site_names else str(site)
 
 
 def _quoted(name: str) -> str:

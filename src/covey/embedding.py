@@ -17,7 +17,8 @@ from covey.drivers.live.sockets import free_ports, path_problem
 from covey.protocol.effects import Effect, Installed
 from covey.protocol.inputs import Stop
 
-from .config import Cluster, DaemonConfig, loopback
+from .cluster import Cluster, DaemonConfig
+from .config import loopback
 from .config_file import Configuration
 from .errors import ArgumentError, CoveyError
 from .names import daemon_problem

@@ -18,7 +18,7 @@ import pytest
 
 import covey
 from covey.client.address import socket_path
-from covey.config import Cluster, DaemonConfig
+from covey.cluster import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.lab.cluster import LocalCluster
 

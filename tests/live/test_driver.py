@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from covey.config import Cluster, DaemonConfig, loopback
+from covey.cluster import Cluster, DaemonConfig
+from covey.config import loopback
 from covey.config_file import Configuration
 from covey.drivers.live import driver as module
 from covey.drivers.live.driver import LiveDaemon, clock, new_life

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from covey.config import Cluster, DaemonConfig, one_daemon_sites
+from covey.cluster import Cluster, DaemonConfig, one_daemon_sites
 from covey.drivers.live.endpoint import Endpoint
 from covey.drivers.live.sockets import check_cluster, free_ports
 from covey.errors import ConfigError

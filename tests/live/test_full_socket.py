@@ -19,7 +19,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from covey.config import Cluster, DaemonConfig
+from covey.cluster import Cluster, DaemonConfig
 from covey.drivers.live import endpoint as endpoint_module
 from covey.drivers.live.endpoint import Endpoint
 from covey.lab.faultnet import namespace

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from covey.config import Cluster, DaemonConfig
+from covey.cluster import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.drivers.live.launch import DaemonOptions, command
 from covey.drivers.live.sockets import free_ports

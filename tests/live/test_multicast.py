@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from covey.config import Cluster, DaemonConfig
+from covey.cluster import Cluster, DaemonConfig
 from covey.config_file import Preset
 from covey.drivers.live.endpoint import Endpoint
 from covey.drivers.live.sockets import bound, free_ports, joined

@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 
 import pytest
 
-from covey.config import Cluster, DaemonConfig
+from covey.cluster import Cluster, DaemonConfig
 from covey.drivers.live.endpoint import Endpoint
 from covey.guarantees.checkers import check
 from covey.lab.cluster import Host, LocalCluster

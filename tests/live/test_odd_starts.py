@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from covey.client.address import socket_path
-from covey.config import Cluster, DaemonConfig
+from covey.cluster import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.drivers.live.clients import DEAF_S
 from covey.drivers.live.sockets import free_ports

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from covey.cli.main import app
-from covey.config import Cluster, DaemonConfig
+from covey.cluster import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.drivers.live.events import Noticed
 from covey.drivers.live.launch import DaemonOptions, command

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from covey.config import Cluster, DaemonConfig
+from covey.cluster import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.drivers.live.sockets import free_ports
 

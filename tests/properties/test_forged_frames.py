@@ -12,7 +12,8 @@ from random import Random
 
 import pytest
 
-from covey.config import Cluster, Settings, digest, one_daemon_sites, one_site
+from covey.cluster import Cluster, one_daemon_sites, one_site
+from covey.config import Settings, digest
 from covey.ids import Life
 from covey.lab.forgery import Facts, Forger
 from covey.protocol.effects import Send

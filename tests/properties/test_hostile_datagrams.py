@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from covey.config import one_daemon_sites, one_site
+from covey.cluster import one_daemon_sites, one_site
 from covey.errors import FrameError
 from covey.protocol.counters import Family
 from covey.protocol.daemon import Daemon

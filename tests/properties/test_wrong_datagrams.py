@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from covey.config import Settings, digest, one_site
+from covey.cluster import one_site
+from covey.config import Settings, digest
 from covey.errors import FrameError
 from covey.lab.forgery import Facts
 from covey.lab.fuzz import Fuzzer, facts_of

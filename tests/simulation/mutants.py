@@ -35,6 +35,7 @@ from covey.protocol.evs.ordering.order import ViewOrder
 from covey.protocol.evs.ordering.recovery import RecoveryPlan
 from covey.protocol.evs.ordering.sessions import SessionOrder
 from covey.protocol.evs.ordering.stability import Stability
+from covey.protocol.evs.overlay import overlay
 from covey.protocol.evs.stamping import token
 from covey.protocol.evs.states import Reason
 from covey.protocol.evs.unreliable import UnreliableStreams
@@ -191,7 +192,7 @@ def _any_ballot(right: Any) -> Any:
     def on_new_memb(self: Machine, sender: Life, frame: NewMemb, now_us: int) -> list[Outcome]:
         if frame.attempt == self.promised or self.kit.me not in frame.members:
             return []
-        attempt = Attempt(frame.attempt, frame.members)
+        attempt = Attempt(frame.attempt, frame.members, frame.links)
         return [*self._promise(attempt, Reason.PROMISED, now_us), Begin(attempt)]
 
     return on_new_memb
@@ -200,7 +201,7 @@ def _any_ballot(right: Any) -> Any:
 def _nobody_proposes(right: Any) -> Any:
     def propose(self: Machine, members: tuple[Life, ...], now_us: int) -> list[Outcome]:
         ballot = Ballot(max(self.counter, self.promised.counter) + 1, 0, 0)
-        attempt = Attempt(ballot, members)
+        attempt = Attempt(ballot, members, overlay(self.kit.cluster, members))
         return [*self._promise(attempt, Reason.PROPOSED, now_us), *self.proposal(members), Begin(attempt)]
 
     return propose
@@ -210,7 +211,7 @@ def _whoever_proposes(right: Any) -> Any:
     def on_new_memb(self: Machine, sender: Life, frame: NewMemb, now_us: int) -> list[Outcome]:
         if frame.attempt <= self.promised or self.kit.me not in frame.members:
             return []
-        attempt = Attempt(frame.attempt, frame.members)
+        attempt = Attempt(frame.attempt, frame.members, frame.links)
         return [*self._promise(attempt, Reason.PROMISED, now_us), Begin(attempt)]
 
     return on_new_memb

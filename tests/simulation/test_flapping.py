@@ -8,7 +8,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from covey.config import Cluster, Settings, lan, one_daemon_sites, one_site, wan
+from covey.cluster import Cluster, one_daemon_sites, one_site
+from covey.config import Settings, lan, wan
 from covey.drivers.simulation.network import NetworkOptions
 from covey.drivers.simulation.node import Clocks
 from covey.drivers.simulation.world import Script, World

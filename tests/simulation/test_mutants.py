@@ -21,6 +21,7 @@ from covey.drivers.simulation.story import builtin_stories, play_story
 from .client_mutants import CLIENT_MUTANTS
 from .first_seeds import FIRST_SEEDS
 from .mutants import COMPANIONS, MUTANTS, STORY_MUTANTS, Mutant
+from .site_mutants import SITE_MUTANTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -51,6 +52,11 @@ def _broken(mutants: list[Mutant], seed: int, asked: Asked, trace: Path) -> set[
 def test_mutant_is_caught_by_the_guarantee_it_names(name: str, tmp_path: Path) -> None:
     companion = COMPANIONS.get(name)
     _hunt(name, [MUTANTS[name], *([companion] if companion else [])], Asked(clients=0), tmp_path)
+
+
+@pytest.mark.parametrize("name", SITE_MUTANTS)
+def test_mutant_of_several_sites_is_caught_by_the_guarantee_it_names(name: str, tmp_path: Path) -> None:
+    _hunt(name, [SITE_MUTANTS[name]], Asked(clients=0), tmp_path)
 
 
 @pytest.mark.parametrize("name", CLIENT_MUTANTS)

@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from covey.config import Settings, one_daemon_sites
+from covey.cluster import one_daemon_sites
+from covey.config import Settings
 from covey.drivers.simulation.network import NetworkOptions
 from covey.drivers.simulation.node import INBOX_MAX, Clocks
 from covey.drivers.simulation.world import World

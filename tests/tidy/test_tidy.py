@@ -332,8 +332,9 @@ def held() -> list[str]:
 
 def load_mutants() -> Mapping[str, Any]:
     daemons = importlib.import_module("tests.simulation.mutants").MUTANTS
+    sites = importlib.import_module("tests.simulation.site_mutants").SITE_MUTANTS
     clients = importlib.import_module("tests.simulation.client_mutants").CLIENT_MUTANTS
-    return {**daemons, **clients}
+    return {**daemons, **sites, **clients}
 
 
 def test_the_document_has_the_guarantees_of_the_list() -> None:

@@ -27,7 +27,7 @@ from covey.client.events import (
     View,
     name_of,
 )
-from covey.config import daemon_name
+from covey.cluster import daemon_name
 from covey.protocol.values import Service
 
 SECOND_NS = 1_000_000_000

@@ -9,18 +9,8 @@ import msgspec
 import pytest
 
 from covey import config_file
-from covey.config import (
-    BYTES_MAX,
-    WAITING_BYTES,
-    Cluster,
-    DaemonConfig,
-    Settings,
-    digest,
-    is_loopback,
-    lan,
-    loopback,
-    one_site,
-)
+from covey.cluster import Cluster, DaemonConfig, is_loopback, one_site
+from covey.config import BYTES_MAX, WAITING_BYTES, Settings, digest, lan, loopback
 from covey.config_file import parse, render
 from covey.errors import ConfigError
 

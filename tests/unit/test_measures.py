@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covey.config import one_site
+from covey.cluster import one_site
 from covey.drivers.live.endpoint import Traffic
 from covey.drivers.live.measures import RECENT_US, RECENT_VIEWS_MAX, Measures, Rate, Turns
 from covey.drivers.live.told import RingStatus

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from covey.config import COUNT_MAX, one_site
+from covey.cluster import one_site
+from covey.config import COUNT_MAX
 from covey.errors import FrameError
 from covey.ids import INFINITE
 from covey.protocol.effects import Deliver

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from covey.client.events import Batch, batch_of
-from covey.config import Cluster, DaemonConfig
+from covey.cluster import Cluster, DaemonConfig
 from covey.config_file import parse, render
 from covey.ids import Ballot
 from covey.lab.cluster import LiveError

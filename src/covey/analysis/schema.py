@@ -31,8 +31,9 @@ METADATA: Final = {SCHEMA_KEY: str(SCHEMA).encode()}
 
 INT32: Final = frozenset({"schema", "count", "order_site", "order_index", "size"})
 INT64: Final = frozenset({"index", "step", "time_ns", "session_seq", "order_stamp", "digest"})
+INT32_LISTS: Final = frozenset({"sites"})
 INT64_LISTS: Final = frozenset({"view_rank"})
-STRING_LISTS: Final = frozenset({"groups", "views", "members", "transitional", "obsoletes"})
+STRING_LISTS: Final = frozenset({"groups", "views", "members", "transitional", "obsoletes", "links"})
 
 
 def _arrow_type(column: str) -> pa.DataType:
@@ -40,8 +41,8 @@ def _arrow_type(column: str) -> pa.DataType:
         return pa.int32()
     if column in INT64:
         return pa.int64()
-    if column in INT64_LISTS:
-        return pa.list_(pa.int64())
+    if column in INT32_LISTS | INT64_LISTS:
+        return pa.list_(pa.int32() if column in INT32_LISTS else pa.int64())
     return pa.list_(pa.string()) if column in STRING_LISTS else pa.string()
 
 
@@ -50,8 +51,8 @@ def _spark_type(column: str) -> DataType:
         return IntegerType()
     if column in INT64:
         return LongType()
-    if column in INT64_LISTS:
-        return ArrayType(LongType())
+    if column in INT32_LISTS | INT64_LISTS:
+        return ArrayType(IntegerType() if column in INT32_LISTS else LongType())
     return ArrayType(StringType()) if column in STRING_LISTS else StringType()
 
 

@@ -41,7 +41,7 @@ def init(
     """Write a configuration for a cluster on this machine, to be edited."""
     from msgspec import to_builtins
 
-    from covey.config import Cluster, DaemonConfig, daemon_name
+    from covey.cluster import Cluster, DaemonConfig, daemon_name
     from covey.config_file import parse, render
     from covey.errors import ConfigError
 

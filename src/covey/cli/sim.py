@@ -28,7 +28,7 @@ SECONDS_MAX = 3_600
 FLOORS_FROM = 100
 """Shares of fewer seeds than this say little, and are not held against the floors."""
 
-Sites = Annotated[int | None, typer.Option(help="Number of sites, of one daemon each; drawn from the seed if unset.")]
+Sites = Annotated[int | None, typer.Option(help="Number of sites; drawn from the seed if unset.")]
 Clients = Annotated[
     int | None, typer.Option(help="Number of programs that use the daemons; drawn from the seed if unset.")
 ]
@@ -138,8 +138,8 @@ def story(
 def _asked(sites: int | None, daemons: int | None, clients: int | None, seconds: float | None) -> Asked:
     from covey.drivers.simulation.options import Asked
 
-    if sites is not None and sites > 1 and daemons not in (None, sites):
-        _fail(f"with several sites every site has one daemon for now: leave --daemons out, or write --daemons {sites}")
+    if sites is not None and sites > 1 and daemons is not None and daemons < sites:
+        _fail(f"--sites {sites} needs a daemon for each: write --daemons {sites} or more")
     if (sites is not None and sites < 1) or (daemons is not None and not 1 <= daemons <= DAEMONS_MAX):
         _fail(f"--sites and --daemons must be at least 1, --daemons at most {DAEMONS_MAX}")
     if clients is not None and not 0 <= clients <= CLIENTS_MAX:

@@ -21,7 +21,7 @@ import typer
 from .common import BROKEN, called, fail, telling
 
 if TYPE_CHECKING:
-    from covey.config import Cluster
+    from covey.cluster import Cluster
 
 CLUSTER = "up"
 """The name of clusters that we have made: their files may be written anew."""
@@ -68,7 +68,7 @@ def up(
 
 
 def _write_new(daemons: int, directory: Path) -> Path:
-    from covey.config import Cluster, DaemonConfig, daemon_name
+    from covey.cluster import Cluster, DaemonConfig, daemon_name
     from covey.config_file import load, render
     from covey.drivers.live.sockets import free_ports
 

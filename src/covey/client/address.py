@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from covey.config import Cluster
+from covey.cluster import Cluster
 from covey.config_file import load
 from covey.errors import ArgumentError, ConnectError
 

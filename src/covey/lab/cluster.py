@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from covey.config import Cluster, DaemonConfig, daemon_name, is_loopback
+from covey.cluster import Cluster, DaemonConfig, daemon_name, is_loopback
 from covey.config_file import Preset, render
 from covey.drivers.live.events import DaemonView, LifeEnded, Ready, Status
 from covey.drivers.live.launch import command

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from covey.config import Cluster
+from covey.cluster import Cluster
 from covey.drivers.live.daemon import DaemonProcess, run_daemon
 from covey.drivers.live.driver import LiveDaemon, clock
 from covey.drivers.live.launch import DaemonOptions

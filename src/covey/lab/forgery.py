@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import Final, NamedTuple
 
-from covey.config import Cluster
+from covey.cluster import Cluster
 from covey.ids import Ballot, Life
 from covey.protocol.evs.frames import (
     Ack,

@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from covey.config import Cluster
+from covey.cluster import Cluster
 from covey.drivers.live.told import ring_of
 from covey.errors import FrameError
 from covey.ids import Ballot, Life

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from covey.config import Cluster, Settings
+from covey.cluster import Cluster
+from covey.config import Settings
 from covey.ids import Instant, Life
 from covey.protocol.dialects.dialect import Dialect
 from covey.protocol.dialects.known import DIALECTS

@@ -30,6 +30,14 @@ class Counter(Enum):
     """It came for a view that works here no more."""
     FRAME_MISDIRECTED = "frame dropped: not for this kind of view"
     """It speaks of a token where there is none, or to sites that are not in the view."""
+    FRAME_WRONG_WAY = "frame dropped: it came the wrong way"
+    """What a site sends comes along its tree, or around the own ring: this came through somebody else."""
+    CHUNK_RELAYED = "piece relayed between two other sites"
+    """This daemon speaks for a site that lies between two others, and has sent on a piece of a bundle."""
+    FOREIGN_RESENT = "packet of another site resent on the ring"
+    """A packet with what another site has sent had been lost here, and came again."""
+    FOREIGN_TOO_MUCH = "piece dropped: more from other sites than their windows allow"
+    """What came from other sites waits for the token, and more waits than they can have under way."""
 
     # --- messages and their order
 
@@ -117,6 +125,8 @@ class Counter(Enum):
     """It proposes a view so far in the future that nobody can have come so far."""
     PROPOSAL_NOT_FOR_US = "proposal dropped: not for this life"
     """It proposes a view without this life of this daemon, or in another's name."""
+    PROPOSAL_NOT_JOINED = "proposal dropped: its links do not join its sites"
+    """It names other links than those configured between the sites of its members, or they leave a site out."""
     REFUSAL_NOT_OURS = "refusal dropped: not of our attempt"
     """It refuses an attempt that is not under way here."""
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Generic, TypeVar
 
-from covey.config import Cluster, Settings
+from covey.cluster import Cluster
+from covey.config import Settings
 from covey.ids import Instant, Life
 from covey.protocol.dialects.dialect import Dialect
 from covey.protocol.dialects.known import DIALECTS

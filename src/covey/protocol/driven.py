@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from covey.config import Cluster
+from covey.cluster import Cluster
 from covey.errors import LocalProtocolError
 from covey.ids import INFINITE, Life
 from covey.protocol.transport.queue import PRIORITIES

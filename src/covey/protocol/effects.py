@@ -6,6 +6,7 @@ from enum import Enum
 
 import msgspec
 
+from covey.cluster import SiteLink
 from covey.ids import Ballot, Life
 
 from .values import Bundle, Payload, Stay
@@ -60,6 +61,8 @@ class Installed(msgspec.Struct, frozen=True, gc=False):
     """Whom the reason is about."""
     joined: tuple[tuple[Life, tuple[tuple[Stay, ...], ...]], ...] = ()
     """What the sessions of those from other views have joined, in portions."""
+    links: tuple[SiteLink, ...] = ()
+    """Between the sites of the members, where there are several."""
 
 
 class Entered(msgspec.Struct, frozen=True, gc=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from covey.config import Address
+from covey.cluster import Address
 
 from .values import Kind, Payload, Service
 

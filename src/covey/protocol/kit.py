@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from covey.config import Cluster, Settings
+from covey.cluster import Cluster
+from covey.config import Settings
 from covey.ids import Life
 
 from .counters import Count

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from covey.config import Address, Cluster
+from covey.cluster import Address, Cluster
 from covey.errors import OutsiderError
 from covey.protocol.status import OutsiderStatus
 

@@ -14,7 +14,7 @@ import msgspec
 
 from .errors import TraceError
 from .reading import read_rows
-from .record import COLUMNS, EVENTS, LEVELS, SCHEMA, SERVICES, Row
+from .record import ADDED, COLUMNS, EVENTS, LEVELS, SCHEMA, SERVICES, Row
 from .segments import NAMES_SUFFIX, SEGMENT_SUFFIX
 
 NDJSON_SUFFIX = ".ndjson"
@@ -22,7 +22,13 @@ NDJSON_SUFFIX = ".ndjson"
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Row)
 # A row has defaults, a line has none: one that lacks a column would be judged as if it said that there was nothing.
-_whole = msgspec.json.Decoder(msgspec.defstruct("Line", [(column, msgspec.Raw) for column in COLUMNS]))
+_whole = msgspec.json.Decoder(
+    msgspec.defstruct(
+        "Line",
+        [(one, msgspec.Raw, msgspec.Raw()) if one in ADDED else (one, msgspec.Raw) for one in COLUMNS],
+        kw_only=True,
+    )
+)
 _events, _services = frozenset(EVENTS), frozenset([*SERVICES, None])
 
 
@@ -53,7 +59,7 @@ def _why_no_row(line: str | bytes, error: Exception) -> str:
         found = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         found = None
-    missing = [column for column in COLUMNS if column not in found] if isinstance(found, dict) else []
+    missing = [one for one in COLUMNS if one not in found and one not in ADDED] if isinstance(found, dict) else []
     if not missing:
         return f"not a row of a trace ({error}): correct the line or take it out."
     several = "s" if len(missing) > 1 else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from covey.config import Cluster
+from covey.cluster import Cluster
 from covey.errors import FrameError
 from covey.ids import Life
 from covey.protocol.effects import Deliver, Effect, Entered, Installed, Signal, Stamped, Stopped
@@ -21,7 +21,7 @@ _SERVICES = {service: service.name.lower() for service in Service}
 def process_name(cluster: Cluster, life: Life) -> str:
     """One life of a daemon, as traces call it.
 
-    >>> from covey.config import one_site
+    >>> from covey.cluster import one_site
     >>> process_name(one_site(3), Life(1, 4))
     'b:4'
     """
@@ -76,9 +76,20 @@ class DaemonRecorder:
             view_rank=tuple(effect.view),
             members=self._names(effect.members),
             transitional=self._names(effect.transitional),
+            sites=self._sites(effect),
+            links=tuple(f"{one}-{other}:{cost}" for one, other, cost in effect.links),
             cause=effect.cause,
             detail=effect.reason.value + (f" ({effect.detail})" if effect.detail else ""),
         )
+
+    def _sites(self, effect: Installed) -> tuple[int, ...]:
+        """Of each member, in the order of their names; empty where there is one site."""
+        if not effect.links:
+            return ()
+        by_name = sorted(
+            (process_name(self._cluster, life), self._cluster.daemons[life.rank].site) for life in effect.members
+        )
+        return tuple(site for _, site in by_name)
 
     def _names(self, lives: Iterable[Life]) -> tuple[str, ...]:
         return tuple(sorted(process_name(self._cluster, life) for life in lives))

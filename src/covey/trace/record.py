@@ -92,8 +92,13 @@ class Row(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     obsoletes: tuple[str, ...] = ()
     by: str | None = None
     variant: str | None = None
+    links: tuple[str, ...] = ()
+    sites: tuple[Int32, ...] = ()
     detail: str | None = None
 
+
+ADDED: Final = frozenset({"links", "sites"})
+"""Columns that traces of earlier versions lack: they are empty there."""
 
 COLUMNS: Final = Row.__struct_fields__
 

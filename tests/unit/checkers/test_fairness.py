@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from covey.config import Settings, one_site
+from covey.cluster import one_site
+from covey.config import Settings
 from covey.drivers.simulation.fairness import FAIRNESS, WAITED, Fairness
 from covey.drivers.simulation.network import NetworkOptions
 from covey.drivers.simulation.node import Clocks

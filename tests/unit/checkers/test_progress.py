@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from covey.config import Settings, one_site
+from covey.cluster import one_site
+from covey.config import Settings
 from covey.drivers.simulation.fairness import Fairness
 from covey.drivers.simulation.network import NetworkOptions
 from covey.drivers.simulation.node import Clocks

@@ -12,7 +12,7 @@ import pytest
 
 from covey.client import address
 from covey.client.address import Tcp, Unix, endpoints, running, socket_directory, socket_path
-from covey.config import Cluster, DaemonConfig
+from covey.cluster import Cluster, DaemonConfig
 from covey.config_file import render
 from covey.errors import ArgumentError, ConfigError, ConnectError
 

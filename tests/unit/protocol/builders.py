@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from covey.config import Cluster, Settings, digest, one_site
+from covey.cluster import Cluster, one_site
+from covey.config import Settings, digest
 from covey.ids import Ballot, Instant, Life
 from covey.protocol.counters import Count
 from covey.protocol.deadlines import DeadlineTable

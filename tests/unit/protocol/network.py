@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
 
-from covey.config import Cluster, Settings
+from covey.cluster import Cluster
+from covey.config import Settings
 from covey.ids import Instant, Life
 from covey.protocol.boundary import Header
 from covey.protocol.daemon import Daemon

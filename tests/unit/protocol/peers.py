@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from covey.config import Settings, one_site
+from covey.cluster import one_site
+from covey.config import Settings
 from covey.protocol.asked import Sending
 from covey.protocol.effects import ClientClosed, Effect, Notice
 from covey.protocol.inputs import ClientBytes, ClientConnected

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from covey.config import Settings, one_site
+from covey.cluster import one_site
+from covey.config import Settings
 from covey.ids import Life
 from covey.protocol.counters import Count, Dropped
 from covey.protocol.deadlines import DeadlineTable
@@ -17,7 +18,8 @@ from covey.protocol.evs.codec import Codec
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.frames import Chunk, Data, Frame, Hurry, Parked, Token
 from covey.protocol.evs.growth import Growth
-from covey.protocol.evs.links.ring import Ring, Standing, Turn
+from covey.protocol.evs.links.ring import Ring
+from covey.protocol.evs.links.turn import Standing, Turn
 from tests.unit.protocol.builders import VIEW
 
 SMALL = Settings(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from covey.config import Settings, one_site
+from covey.cluster import one_site
+from covey.config import Settings
 from covey.ids import Life
 from covey.protocol.daemon import Daemon
 from covey.protocol.dialects.dialect import Dialect

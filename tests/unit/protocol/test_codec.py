@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from covey.cluster import SiteLink
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
 from covey.protocol.evs.codec import VERSION, Codec
@@ -49,7 +50,7 @@ FRAMES: dict[str, Frame] = {
         heard=(Heard(0, 1, 299, two_way=True),),
         clock=1_700_000_000,
     ),
-    "newmemb": NewMemb(Ballot(8, 2, 5), (Life(0, 1), SENDER)),
+    "newmemb": NewMemb(Ballot(8, 2, 5), (Life(0, 1), SENDER), (SiteLink(0, 2, 7),)),
     "statetrans": StateTrans(
         Ballot(8, 2, 5),
         Declaration(
@@ -119,7 +120,7 @@ def test_a_vector_is_understood(name: str) -> None:
 
 
 def test_the_vectors_are_of_this_version() -> None:
-    assert VERSION == 5
+    assert VERSION == 6
     assert {path.stem for path in VECTORS.iterdir()} == set(FRAMES)
 
 

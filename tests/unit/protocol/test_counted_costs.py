@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from covey.config import loopback, one_site
+from covey.cluster import one_site
+from covey.config import loopback
 from covey.protocol.effects import Send
 from covey.protocol.values import Service
 

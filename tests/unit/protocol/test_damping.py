@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from covey.config import Settings, one_site
+from covey.cluster import one_site
+from covey.config import Settings
 from covey.ids import Life
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.membership.damping import Damping

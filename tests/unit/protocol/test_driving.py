@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from covey.config import Settings, one_site
+from covey.cluster import one_site
+from covey.config import Settings
 from covey.errors import LocalProtocolError
 from covey.ids import Life
 from covey.protocol.building import build_daemon

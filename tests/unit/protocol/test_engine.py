@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from covey.config import Cluster, Settings, one_daemon_sites, one_site
+from covey.cluster import Cluster, one_daemon_sites, one_site
+from covey.config import Settings
 from covey.ids import Instant, Life
 from covey.protocol.counters import Counter, Family
 from covey.protocol.daemon import Daemon

@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from covey.config import DATAGRAM_BYTES_MAX, HEADS_BYTES_MAX, Settings, lan, loopback, one_site
+from covey.cluster import one_site
+from covey.config import DATAGRAM_BYTES_MAX, HEADS_BYTES_MAX, Settings, lan, loopback
 from covey.errors import ConfigError
 from covey.ids import Life
 from covey.protocol.effects import Send

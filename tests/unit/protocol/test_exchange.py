@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from covey.config import Settings, one_daemon_sites, one_site
+from covey.cluster import SiteLink, one_daemon_sites, one_site
+from covey.config import Settings
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.counters import Counter
 from covey.protocol.effects import Effect, Send
 from covey.protocol.evs.frames import Announce, Data, Done, Frame, NewMemb, Resend, StateTrans, Want
+from covey.protocol.evs.overlay import overlay
 from covey.protocol.evs.states import State
 from covey.protocol.inputs import Datagram, Submit
 from covey.protocol.values import START, Bundle, Declaration, Service, SiteDeclaration
@@ -32,10 +34,15 @@ class Attempt:
         self.view = self.daemon.engine.machine.view
         self.ballot = Ballot(self.daemon.engine.machine.counter + 1, B.rank, B.boot)
         self.network.loses = lambda source, to, header: True
-        self.begun = self.give(NewMemb(self.ballot, members))
+        self.begun = self.give(NewMemb(self.ballot, members, overlay(self.network.cluster, members)))
 
     def give(self, frame: Frame, sender: Life = B) -> list[Effect]:
         return self.network.give(0, Datagram(codec_of(sender, self.network.cluster).encode(frame)))
+
+    def proposed_next(self) -> list[Effect]:
+        """B proposes again, to us alone."""
+        ballot = self.ballot._replace(counter=self.ballot.counter + 1)
+        return self.give(NewMemb(ballot, (A, B), (SiteLink(0, 1),)))
 
     def said(self, effects: list[Effect]) -> list[Frame]:
         return frames_in(effects, self.daemon.engine.kit.codec)
@@ -241,14 +248,14 @@ def test_who_was_done_with_an_attempt_declares_its_commit_in_the_next() -> None:
     attempt = Attempt(members=(A, B, C))
     attempt.give(attempt.declares())
     attempt.give(attempt.declares(), sender=C)
-    effects = attempt.give(NewMemb(attempt.ballot._replace(counter=attempt.ballot.counter + 1), (A, B)))
+    effects = attempt.proposed_next()
     assert [frame.declaration.commit for frame in attempt.said(effects) if isinstance(frame, StateTrans)] == [(A, B, C)]
 
 
 def test_who_was_not_done_with_an_attempt_declares_itself_in_the_next() -> None:
     attempt = Attempt(members=(A, B, C))
     attempt.give(attempt.declares())
-    effects = attempt.give(NewMemb(attempt.ballot._replace(counter=attempt.ballot.counter + 1), (A, B)))
+    effects = attempt.proposed_next()
     assert [frame.declaration.commit for frame in attempt.said(effects) if isinstance(frame, StateTrans)] == [(A,)]
 
 
@@ -256,7 +263,7 @@ def test_frontiers_of_an_attempt_that_we_were_done_with_are_declared_in_the_next
     attempt = Attempt(members=(A, B, C))
     attempt.give(attempt.declares())
     attempt.give(attempt.declares(), sender=C)
-    effects = attempt.give(NewMemb(attempt.ballot._replace(counter=attempt.ballot.counter + 1), (A, B)))
+    effects = attempt.proposed_next()
     (again,) = [frame for frame in attempt.said(effects) if isinstance(frame, StateTrans)]
     assert [entry.frontier for entry in again.declaration.sites] == [INFINITE] * 3
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from covey.cluster import SiteLink, many_sites, one_site
 from covey.config import Settings
 from covey.ids import Ballot, Life
 from covey.protocol.evs.frames import Heard
@@ -11,6 +12,9 @@ from covey.protocol.evs.states import State
 from tests.unit.protocol.builders import A, B, C, D, alive
 
 OLD = Ballot(5, 1, 1)
+CLUSTER = one_site(4)
+CHAIN = many_sites([1, 1, 2], (SiteLink(0, 1), SiteLink(1, 2)))
+"""a, b, and c with d: a reaches c and d through b alone."""
 
 
 class Crowd:
@@ -49,10 +53,10 @@ class Crowd:
         return Heard(other.rank, other.boot, self.number, two_way=(life.rank, other.rank) not in self.deaf)
 
     def clique(self, *excluded: int) -> list[int]:
-        return free_clique(self.hearing, excluded, 0)
+        return free_clique(self.hearing, CLUSTER, excluded, 0)
 
     def proposal(self, *excluded: int, base: tuple[Life, ...] | None = None) -> list[Life]:
-        return to_propose(self.hearing, base or (self.hearing.me,), excluded, 0)
+        return to_propose(self.hearing, CLUSTER, base or (self.hearing.me,), excluded, 0)
 
 
 def deaf_pair(one: Life, other: Life) -> Crowd:
@@ -162,3 +166,24 @@ def test_our_own_view_grows_by_whole_views_and_free_daemons() -> None:
 def test_a_stranger_that_one_of_our_view_does_not_hear_is_not_taken() -> None:
     crowd = deaf_pair(B, C).hear(B, state=State.OP, view=Ballot(6, 0, 1), members=(A, B)).hear(C, D)
     assert crowd.proposal(base=(A, B)) == [A, B, D]
+
+
+# --- several sites
+
+
+def test_sites_that_only_an_absent_one_joins_stay_apart() -> None:
+    crowd = Crowd().hear(C, D)
+    assert free_clique(crowd.hearing, CHAIN, (), 0) == [0]
+    assert to_propose(crowd.hearing, CHAIN, (A,), (), 0) == [A]
+
+
+def test_sites_that_a_third_one_joins_meet() -> None:
+    crowd = Crowd().hear(B, C, D)
+    assert free_clique(crowd.hearing, CHAIN, (), 0) == [0, 1, 2, 3]
+    assert to_propose(crowd.hearing, CHAIN, (A,), (), 0) == [A, B, C, D]
+
+
+def test_a_view_elsewhere_comes_whole_or_not_at_all_with_its_links() -> None:
+    crowd = Crowd().working(C, D)
+    assert to_propose(crowd.hearing, CHAIN, (A,), (), 0) == [A]
+    assert to_propose(crowd.hear(B).hearing, CHAIN, (A,), (), 0) == [A, B, C, D]

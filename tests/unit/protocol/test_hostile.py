@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from covey.config import Cluster, one_daemon_sites, one_site
+from covey.cluster import Cluster, one_daemon_sites, one_site
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.counters import Family
 from covey.protocol.evs.frames import (

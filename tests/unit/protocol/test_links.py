@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
-from covey.config import Cluster, one_daemon_sites, one_site
+from covey.cluster import Cluster, many_sites, one_daemon_sites
 from covey.ids import Life
+from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Deliver, Effect, LinkSend, Send, Stamped
+from covey.protocol.evs.codec import CHUNK_OVERHEAD
 from covey.protocol.evs.deadlines import EvsDeadline
-from covey.protocol.evs.frames import Announce, Data
+from covey.protocol.evs.frames import Announce, Chunk, Data, Token, Unreliable
 from covey.protocol.evs.growth import Growth
+from covey.protocol.evs.links.foreign import Foreign
 from covey.protocol.evs.links.link import IdealLink, QueueClass
 from covey.protocol.evs.operation import Operation
+from covey.protocol.evs.overlay import overlay
 from covey.protocol.evs.states import Reason, State
 from covey.protocol.transport.queue import SubmitQueue, Waiting
 from covey.protocol.values import Kind, Service
@@ -23,17 +26,14 @@ LIVES = tuple(Life(rank, 1) for rank in range(4))
 
 
 def two_rings() -> Cluster:
-    """Four daemons, two in each of two sites. No configuration allows that yet."""
-    cluster = one_site(4)
-    placed = tuple(msgspec.structs.replace(daemon, site=rank // 2) for rank, daemon in enumerate(cluster.daemons))
-    msgspec.structs.force_setattr(cluster, "daemons", placed)
-    return cluster
+    """Four daemons, two in each of two sites: a and c speak for theirs."""
+    return many_sites([2, 2])
 
 
 def operation(me: Life, cluster: Cluster, members: tuple[Life, ...] = LIVES) -> Operation:
     own = kit(me, cluster)
     queue = SubmitQueue(me, 1 << 20, 60_000, 1 << 20)
-    return Operation(own, VIEW, members, queue, 0, Growth(4, SECOND_US))
+    return Operation(own, VIEW, members, queue, 0, Growth(4, SECOND_US), overlay(cluster, members))
 
 
 def submit(one: Operation, service: Service = Service.RELIABLE, seq: int = 1) -> list[Effect]:
@@ -83,38 +83,119 @@ def test_the_lowest_of_each_ring_makes_its_token() -> None:
     assert first == [True, False, True, False]
 
 
-def test_what_a_ring_stamps_goes_to_the_ring_and_over_every_link() -> None:
-    sender = operation(LIVES[2], two_rings())
+def stamped_by(sender: Operation) -> list[Effect]:
     sender.queue.put(Waiting(1, 1, 1, Service.RELIABLE, (), b"x", Kind.RAW, 0, 1))
-    effects = sender.start(0)
-    assert [one.bundle.site for one in effects if isinstance(one, Stamped)] == [1]
-    data = [one for one in effects if isinstance(one, Send) and isinstance(frame_of(sender, one), Data)]
-    assert [one.to for one in data] == [(3,)]
-    assert [one.to for one in effects if isinstance(one, LinkSend)] == [(0,), (1,)]
+    return sender.start(0)
 
 
 def frame_of(one: Operation, send: Send | LinkSend) -> object:
     return one.kit.codec.decode(send.data).frame
 
 
-def test_what_comes_over_a_link_is_of_the_other_site() -> None:
-    sender, receiver = operation(LIVES[2], two_rings()), operation(LIVES[1], two_rings())
-    sender.queue.put(Waiting(1, 1, 1, Service.RELIABLE, (), b"x", Kind.RAW, 0, 1))
-    (carried,) = [one for one in sender.start(0) if isinstance(one, LinkSend) and one.to == (1,)]
+def data_of(one: Operation, effects: list[Effect]) -> list[Send]:
+    return [send for send in effects if isinstance(send, Send) and isinstance(frame_of(one, send), Data)]
+
+
+def test_what_a_representative_stamps_goes_to_its_ring_and_to_the_other_site() -> None:
+    sender = operation(LIVES[2], two_rings())
+    effects = stamped_by(sender)
+    assert [one.bundle.site for one in effects if isinstance(one, Stamped)] == [1]
+    assert [one.to for one in data_of(sender, effects)] == [(3,)]
+    assert [one.to for one in effects if isinstance(one, LinkSend)] == [(0,)]
+
+
+def test_what_a_ring_mate_stamps_is_passed_on_by_its_representative() -> None:
+    cluster = many_sites([2, 2])
+    mate, speaks = operation(LIVES[1], cluster), operation(LIVES[0], cluster)
+    (token,) = [one for one in speaks.start(0) if isinstance(one, Send) and isinstance(frame_of(speaks, one), Token)]
+    mate.queue.put(Waiting(1, 1, 1, Service.RELIABLE, (), b"x", Kind.RAW, 0, 1))
+    frame = frame_of(speaks, token)
+    assert isinstance(frame, Token)
+    effects = [one for one in mate.on_site_frame(LIVES[0], frame, 0) if not isinstance(one, Dropped)]
+    assert not any(isinstance(one, LinkSend) for one in effects)
+    (packet,) = data_of(mate, effects)
+    data = frame_of(mate, packet)
+    assert isinstance(data, Data)
+    passed = [one for one in speaks.on_data(LIVES[1], data, packet.data, 0) if isinstance(one, LinkSend)]
+    assert [one.to for one in passed] == [(2,)]
+
+
+def carried_to(rank: int) -> tuple[Operation, LinkSend, Data]:
+    sender = operation(LIVES[2], two_rings())
+    (carried,) = [one for one in stamped_by(sender) if isinstance(one, LinkSend) and one.to == (rank,)]
     frame = frame_of(sender, carried)
     assert isinstance(frame, Data)
+    return sender, carried, frame
+
+
+def test_what_comes_over_a_link_is_of_the_other_site_and_goes_around_the_ring() -> None:
+    _, carried, frame = carried_to(0)
+    receiver = operation(LIVES[0], two_rings())
     taken = receiver.on_data(LIVES[2], frame, carried.data, 0)
     assert [one.bundle.origin for one in taken if isinstance(one, Deliver)] == [LIVES[2]]
     assert receiver.flow.received() == {0: 0, 1: 1}
+    (packet,) = data_of(receiver, receiver.start(0))
+    again = frame_of(receiver, packet)
+    assert isinstance(again, Data)
+    assert [(chunk.site, chunk.number) for chunk in again.chunks] == [(1, 1)]
 
 
-def test_a_daemon_announces_its_own_site_only() -> None:
-    receiver = operation(LIVES[1], two_rings())
-    before = receiver.order.line()
-    for site in (0, 1):
-        receiver.on_announce(LIVES[0], Announce(VIEW, site, 0, 50, 0, (), True), 0)
-    assert receiver.order.line() == before
-    assert receiver.order.logs[1].frontier == 0
+def test_what_another_site_sends_is_taken_from_the_tree_alone() -> None:
+    sender, carried, frame = carried_to(0)
+    for life, operated in ((LIVES[3], operation(LIVES[0], two_rings())), (LIVES[2], operation(LIVES[1], two_rings()))):
+        assert operated.on_data(life, frame, carried.data, 0) == [Dropped(Counter.FRAME_WRONG_WAY)]
+    (onto_ring,) = data_of(sender, stamped_by(operation(LIVES[2], two_rings())))
+    speaks = operation(LIVES[0], two_rings())
+    ring_frame = frame_of(sender, onto_ring)
+    assert isinstance(ring_frame, Data)
+    assert speaks.on_data(LIVES[1], ring_frame, onto_ring.data, 0) == [Dropped(Counter.FRAME_WRONG_WAY)]
+
+
+def test_an_announcement_comes_along_the_tree_and_is_repeated_to_the_ring() -> None:
+    announce = Announce(VIEW, 1, 0, 50, 0, (), quiet=True)
+    speaks, mate = operation(LIVES[0], two_rings()), operation(LIVES[1], two_rings())
+    (repeated,) = speaks.on_announce(LIVES[2], announce, 0)
+    assert isinstance(repeated, Send)
+    assert repeated.to == (1,)
+    assert speaks.order.logs[1].frontier == 50
+    mate.on_announce(LIVES[0], announce, 0)
+    assert mate.order.logs[1].frontier == 50
+
+
+@pytest.mark.parametrize(("sender", "me", "site"), [(0, 1, 0), (3, 0, 1), (2, 1, 1), (1, 0, 1)])
+def test_an_announcement_that_came_another_way_is_dropped(sender: int, me: int, site: int) -> None:
+    """Of the own site; of who does not speak for its site; past our own representative; through a ring-mate."""
+    receiver = operation(LIVES[me], two_rings())
+    announce = Announce(VIEW, site, 0, 50, 0, (), quiet=True)
+    assert receiver.on_announce(LIVES[sender], announce, 0) == [Dropped(Counter.FRAME_WRONG_WAY)]
+    assert receiver.order.line() == 0
+
+
+def test_an_unreliable_message_goes_along_the_tree_once() -> None:
+    sender, speaks, other, mate = (operation(LIVES[rank], two_rings()) for rank in (1, 0, 2, 3))
+    bundle = sender.unreliable.make(1, 1, 1, (), b"x", Kind.RAW, 0)
+    frame = Unreliable(VIEW, bundle)
+    assert [one.to for one in sender.send_unreliable(frame) if isinstance(one, Send)] == [(0,)]
+    assert [one.to for one in speaks.on_unreliable(LIVES[1], frame) if isinstance(one, Send)] == [(2,)]
+    assert [one.to for one in other.on_unreliable(LIVES[0], frame) if isinstance(one, Send)] == [(3,)]
+    assert [type(one) for one in mate.on_unreliable(LIVES[2], frame)] == [Deliver]
+    assert other.on_unreliable(LIVES[1], frame) == [Dropped(Counter.BUNDLE_IMPOSSIBLE)]
+
+
+def test_pieces_beyond_what_windows_allow_are_dropped_and_counted() -> None:
+    foreign = Foreign(2)
+    pieces = tuple(Chunk(1, number, 0, 1, b"x") for number in (1, 2))
+    assert foreign.put(pieces) is None
+    assert foreign.put(pieces[:1]) == Dropped(Counter.FOREIGN_TOO_MUCH)
+
+
+def test_foreign_pieces_fill_packets_in_the_order_in_which_they_came() -> None:
+    foreign = Foreign(10)
+    foreign.put(tuple(Chunk(1, number, 0, 1, bytes(100)) for number in range(1, 6)))
+    packets = foreign.packets(2, 2 * (100 + CHUNK_OVERHEAD))
+    assert [[chunk.number for chunk in packet] for packet in packets] == [[1, 2], [3, 4]]
+    assert [[chunk.number for chunk in packet] for packet in foreign.packets(2, 500)] == [[5]]
+    assert not foreign
 
 
 # --- one link

@@ -7,7 +7,8 @@ from enum import Enum
 
 import pytest
 
-from covey.config import Settings, one_site
+from covey.cluster import one_site
+from covey.config import Settings
 from covey.ids import Ballot, Life
 from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Effect, Entered, Notice
@@ -77,7 +78,7 @@ def test_the_lowest_around_gathers_and_then_proposes() -> None:
     machine = make_machine()
     assert entered(machine.on_segment_deadline(60_000)) == [(State.GATHER, Reason.ALL_HEARD)]
     assert entered(machine.on_gather_deadline(120_000)) == [(State.STATETRANS, Reason.PROPOSED)]
-    assert machine.attempt == (Ballot(11, 0, 1), (A,))
+    assert machine.attempt == (Ballot(11, 0, 1), (A,), ())
 
 
 def test_a_failed_attempt_makes_the_next_gathering_longer() -> None:

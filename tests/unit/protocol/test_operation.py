@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from covey.config import Cluster, Settings, one_daemon_sites, one_site
+from covey.cluster import Cluster, one_daemon_sites, one_site
+from covey.config import Settings
 from covey.errors import ConfigError
 from covey.ids import Life
 from covey.protocol.counters import Counter

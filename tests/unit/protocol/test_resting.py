@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from covey.config import Settings, one_daemon_sites, one_site
+from covey.cluster import one_daemon_sites, one_site
+from covey.config import Settings
 from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Send, Stopped
 from covey.protocol.evs.deadlines import EvsDeadline

@@ -11,7 +11,7 @@ from covey.config import Settings
 from covey.protocol.counters import Counter, Dropped
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.frames import Data, Frame, Hurry, Parked, Token
-from covey.protocol.evs.links.ring import Standing, Turn
+from covey.protocol.evs.links.turn import Standing, Turn
 from tests.unit.protocol.ringhouse import SMALL, Member, RingHouse
 
 TOKEN_DEADLINES = (EvsDeadline.TOKEN_RESEND, EvsDeadline.TOKEN_LOST, EvsDeadline.HURRY)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from covey.config import AROUND_BYTES, DAEMONS_MAX, DATAGRAM_BYTES_MAX, Settings, lan, one_daemon_sites, one_site
+from covey.cluster import DAEMONS_MAX, one_daemon_sites, one_site
+from covey.config import AROUND_BYTES, DATAGRAM_BYTES_MAX, Settings, lan
 from covey.errors import ConfigError
 from covey.ids import Instant, Life
 from covey.protocol.building import build_daemon

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from covey.config import Settings, one_daemon_sites
+from covey.cluster import one_daemon_sites
+from covey.config import Settings
 from covey.ids import Life
 from covey.protocol.effects import Effect, LinkSend, Send, Stamped
 from covey.protocol.evs.announcing import Announcer
@@ -13,6 +14,7 @@ from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.frames import Announce
 from covey.protocol.evs.links.link import IdealLink
 from covey.protocol.evs.links.links import Links
+from covey.protocol.evs.links.relay import Relay
 from covey.protocol.evs.stamping.alone import AloneStamper
 from covey.protocol.transport.queue import SubmitQueue, Waiting
 from covey.protocol.values import Announcement, Kind, Service
@@ -30,8 +32,9 @@ class Site:
         self.kit.clock.see(stamp)
         queue = SubmitQueue(members[0], 1 << 20, 60_000, 1 << 20)
         self.flow = Flow(self.kit, VIEW, members, queue)
-        self.announcer = Announcer(self.flow)
-        links = Links(self.kit, VIEW, map(IdealLink, self.announcer.others))
+        relay = Relay(self.kit.cluster, members[0], members, self.kit.cluster.all_links)
+        self.announcer = Announcer(self.flow, relay)
+        links = Links(self.kit, VIEW, relay, IdealLink)
         self.stamper = AloneStamper(self.flow, links, self.announcer, stamp)
         self.seq = 0
 
@@ -103,11 +106,10 @@ def test_who_is_alone_in_the_world_sends_nothing() -> None:
 
 
 def test_an_announcement_says_how_far_the_site_is(site: Site) -> None:
-    (send,) = site.announcer.announce(Announcement(1, 500), {1: 2, 0: 1}, 0)
+    (send,) = site.announcer.announce(Announcement(1, 500), 70, {1: 2, 0: 1}, True, 0)
     assert isinstance(send, Send)
     frame = site.kit.codec.decode(send.data).frame
-    line = site.flow.order.line()
-    assert frame == Announce(VIEW, 0, 1, 500, line, ((0, 1), (1, 2)), True)
+    assert frame == Announce(VIEW, 0, 1, 500, 70, ((0, 1), (1, 2)), True)
 
 
 # --- when to announce
@@ -119,7 +121,7 @@ def test_news_is_announced_at_once_when_the_gap_has_passed(site: Site) -> None:
 
 
 def test_announcements_keep_a_gap(site: Site) -> None:
-    site.announcer.announce(Announcement(0, 0), {}, 50_000)
+    site.announcer.announce(Announcement(0, 0), 0, {}, True, 50_000)
     site.kit.deadlines.clear(EvsDeadline.ANNOUNCE)
     site.announcer.want(50_500)
     assert site.due == 52_000
@@ -140,15 +142,15 @@ def test_a_site_alone_announces_nothing() -> None:
 
 def test_announcing_goes_on_while_anything_is_unstable(site: Site) -> None:
     site.submit(1)
-    site.announcer.announce(Announcement(1, 500), {}, 900_000)
+    site.announcer.announce(Announcement(1, 500), 0, {}, False, 900_000)
     assert site.due == 910_000
 
 
 def test_announcing_goes_on_for_a_while_and_then_stops(site: Site) -> None:
     site.announcer.want(1_000_000)
     site.kit.deadlines.clear(EvsDeadline.ANNOUNCE)
-    site.announcer.announce(Announcement(0, 0), {}, 1_040_000)
+    site.announcer.announce(Announcement(0, 0), 0, {}, True, 1_040_000)
     assert site.due == 1_050_000
     site.kit.deadlines.clear(EvsDeadline.ANNOUNCE)
-    site.announcer.announce(Announcement(0, 0), {}, 1_050_000)
+    site.announcer.announce(Announcement(0, 0), 0, {}, True, 1_050_000)
     assert site.due is None

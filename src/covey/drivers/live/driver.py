@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from covey.config import Cluster
+from covey.cluster import Cluster
 from covey.config_file import Configuration
 from covey.ids import Instant, Life
 from covey.memory import clients_budget

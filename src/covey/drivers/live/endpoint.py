@@ -24,7 +24,7 @@ from typing import Final
 
 import msgspec
 
-from covey.config import Address, Cluster, multicast_address
+from covey.cluster import Address, Cluster, multicast_address
 from covey.protocol.counters import Count, Counter, Family
 from covey.protocol.effects import Send
 from covey.protocol.inputs import Datagram

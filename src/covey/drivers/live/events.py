@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from covey.config import Cluster
+from covey.cluster import Cluster
 from covey.ids import Life
 from covey.protocol.effects import Effect, Entered, Installed, Notice
 from covey.trace.daemon import process_name

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from covey.config import Cluster
+from covey.cluster import Cluster
 from covey.drivers.live.told import TurnsStatus, ViewStatus
 from covey.protocol.effects import Deliver, Effect, Installed
 from covey.protocol.values import Kind

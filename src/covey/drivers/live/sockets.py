@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
-from covey.config import Address, Cluster, DaemonConfig, ipv4, is_loopback, multicast_address
+from covey.cluster import Address, Cluster, DaemonConfig, ipv4, is_loopback, multicast_address
 from covey.errors import ConfigError
 
 from .trains import UDP_GRO

@@ -28,7 +28,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from covey.client.address import socket_directory
-from covey.config import Cluster
+from covey.cluster import Cluster
 from covey.drivers.live.told import LiveStatus, Misunderstood
 from covey.errors import ConfigError, CoveyError
 from covey.protocol.counters import Count, Family

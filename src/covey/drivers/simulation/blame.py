@@ -20,6 +20,9 @@ BLAME: Final = "blame"
 _BLAMING: Final = frozenset(
     {
         Counter.FRAME_MISDIRECTED,
+        Counter.FRAME_WRONG_WAY,
+        Counter.FOREIGN_TOO_MUCH,
+        Counter.PROPOSAL_NOT_JOINED,
         Counter.BUNDLE_MALFORMED,
         Counter.BUNDLE_IMPOSSIBLE,
         Counter.BUNDLE_PLACE_TAKEN,

@@ -14,6 +14,9 @@ from covey.protocol.counters import Count, Counter
 NEAR_THE_LIMIT = 60_000
 """Bytes of a datagram that is nearly as large as there are any."""
 
+FAR = 20
+"""So many times as long takes what goes from site to site."""
+
 Arrive = Callable[[int, int, bytes, bool], None]
 """At this time, at this rank, these bytes; over a reliable link or not."""
 
@@ -21,6 +24,8 @@ Arrive = Callable[[int, int, bytes, bool], None]
 class NetworkOptions(msgspec.Struct, kw_only=True):
     """What the network does to datagrams. Delays in microseconds."""
 
+    sites: tuple[int, ...] = ()
+    """By rank: between sites everything takes so much longer; empty: there is one."""
     delay_min_us: int = 100
     delay_mean_us: int = 400
     """Mean of the random part: exponential, so datagrams overtake one another."""
@@ -51,7 +56,7 @@ class Network:
                 self._held.setdefault((source, to), []).append(data)
             return
         if reliable:
-            self.arrive(now + self.delay(), to, data, True)
+            self.arrive(now + self.delay(source, to), to, data, True)
             return
         if len(data) > NEAR_THE_LIMIT and self._exceeds(len(data)):
             return
@@ -61,9 +66,9 @@ class Network:
         start = self._start(now, source, len(data))
         if start is None:
             return
-        self.arrive(start + self.delay(), to, data, False)
+        self.arrive(start + self.delay(source, to), to, data, False)
         if options.duplication and random.random() < options.duplication:
-            self.arrive(start + self.delay() * 3, to, data, False)
+            self.arrive(start + self.delay(source, to) * 3, to, data, False)
         if options.late and random.random() < options.late:
             self.arrive(start + random.randrange(50_000, 900_000), to, data, False)
 
@@ -93,19 +98,21 @@ class Network:
         """One cut ends. What a reliable link held arrives now, in any order."""
         self.cuts.discard((source, to))
         for data in self._held.pop((source, to), []):
-            self.arrive(now + self.delay(), to, data, True)
+            self.arrive(now + self.delay(source, to), to, data, True)
 
     def forget(self, rank: int) -> None:
         """A daemon crashed: its reliable links end, with what they held."""
         for pair in [pair for pair in self._held if rank in pair]:
             del self._held[pair]
 
-    def delay(self) -> int:
+    def delay(self, source: int, to: int) -> int:
         options = self.options
-        spread = self.random.expovariate(1.0) * options.delay_mean_us
+        sites = options.sites
+        scale = FAR if sites and sites[source] != sites[to] else 1
+        spread = self.random.expovariate(1.0) * options.delay_mean_us * scale
         if options.delay_tail and self.random.random() < options.delay_tail:
             spread = spread * 20 + self.random.choice((0, 0, self.random.randrange(300_000)))
-        return options.delay_min_us + int(spread)
+        return options.delay_min_us * scale + int(spread)
 
     def _start(self, now: int, source: int, size: int) -> int | None:
         """When the datagram leaves a sender of limited speed; None if its queue is full."""

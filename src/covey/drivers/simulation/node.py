@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from covey.config import Cluster, Settings
+from covey.cluster import Cluster
+from covey.config import Settings
 from covey.ids import Instant, Life
 from covey.protocol.boundary import OrderingEngine
 from covey.protocol.building import build_daemon

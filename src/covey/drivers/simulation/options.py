@@ -6,12 +6,14 @@ Swarm testing: each seed switches a random subset of the fault kinds on, so that
 
 from __future__ import annotations
 
+from itertools import combinations
 from random import Random
 from typing import NamedTuple
 
 import msgspec
 
-from covey.config import FRAME_SLACK, Cluster, Settings, lan, one_daemon_sites, one_site, wan
+from covey.cluster import Cluster, SiteLink, many_sites, one_site
+from covey.config import FRAME_SLACK, Settings, lan, wan
 from covey.protocol.portions import PORTIONS, Portions
 from covey.trace.record import REPLAY
 
@@ -44,6 +46,10 @@ _BUSY = 16
 
 _LARGEST = 24_000
 """Bytes of the largest message where bounds are narrow: a little more than any program sends."""
+
+
+DAEMONS_DRAWN_MAX = 9
+"""Of a cluster of several sites that is drawn."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,9 +96,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def draw(seed: int, asked: Asked, random: Random) -> RunOptions:
     """A default run costs much the same, whatever its shape: n daemons deliver n times what each of n submits."""
-    cluster, shape = _cluster(asked, random), _shape(seed)
+    cluster, shape = _cluster(seed, asked, random), _shape(seed)
     kinds = shape.kinds(frozenset(kind for kind in FAULT_KINDS if random.random() < 0.55))
     far = cluster.site_count > 1
+    sites = tuple(daemon.site for daemon in cluster.daemons) if far else ()
     weight = len(cluster.daemons) * (1.5 if far else 1.0)
     room = min(1.0, 16 / weight**2)
     clients = asked.clients if asked.clients is not None else random.choice((0, 0, 3))
@@ -101,7 +108,7 @@ def draw(seed: int, asked: Asked, random: Random) -> RunOptions:
         seed=seed,
         cluster=cluster,
         settings=_limits(seed, _bounds(seed, _large_packets(seed, far, _settings(cluster, far, random)))),
-        network=_network(kinds, far, random),
+        network=_network(kinds, sites, random),
         kinds=kinds,
         seconds=asked.seconds if asked.seconds is not None else random.uniform(5.0, 8.0) * min(1.0, 4.0 / weight),
         rate_per_second=random.choice((6.0, 12.0, 20.0)) * room * (0.4 if shared else 1.0),
@@ -139,16 +146,54 @@ def _shape(seed: int) -> _Shape:
     return _Shape(steady=random.random() < 0.12, deaf=random.random() < 0.5, graph=random.random() < 0.5)
 
 
-def _cluster(asked: Asked, random: Random) -> Cluster:
+def _cluster(seed: int, asked: Asked, random: Random) -> Cluster:
     sites = asked.sites
     if sites is None:
         several = asked.daemons is None and random.random() < 0.2
         sites = random.choice((2, 3, 4)) if several else 1
+    if asked.sites is None and asked.daemons is None and (drawn := _sites_of_several(seed)) is not None:
+        return drawn
     if sites > 1:
-        if asked.daemons not in (None, sites):
-            raise ValueError("with several sites every site has one daemon: leave --daemons out, or make it equal")
-        return one_daemon_sites(sites)
+        return spread(sites, asked.daemons or sites, seed)
     return one_site(asked.daemons if asked.daemons is not None else random.randint(3, 7))
+
+
+def _sites_of_several(seed: int) -> Cluster | None:
+    """Sites with several daemons each, in some seeds; what a run costs grows with the square of their number.
+
+    They are drawn by a generator of their own: the other seeds stay what they were.
+    """
+    random = Random(f"covey {seed} sites")
+    if random.random() < 0.6:
+        return None
+    daemons = [random.choice((1, 1, 2, 2, 3, 4)) for _ in range(random.choice((2, 2, 3, 3, 4, 5)))]
+    while sum(daemons) > DAEMONS_DRAWN_MAX:
+        daemons[daemons.index(max(daemons))] -= 1
+    return _linked(daemons, random)
+
+
+def spread(sites: int, daemons: int, seed: int) -> Cluster:
+    """So many daemons over so many sites, evenly, the lower sites first."""
+    each, more = divmod(daemons, sites)
+    return _linked([each + (site < more) for site in range(sites)], Random(f"covey {seed} links"))
+
+
+def _linked(daemons: list[int], random: Random) -> Cluster:
+    """Each site with every other, or a tree and some links more; costs that differ, or not; gateways: all, or some."""
+    sites, links = range(len(daemons)), set[tuple[int, int]]()
+    if random.random() < 0.7:
+        links |= {(random.randrange(site), site) for site in sites[1:]}
+        links |= {pair for pair in combinations(sites, 2) if random.random() < 0.3}
+    costs = (1,) if random.random() < 0.5 else (1, 2, 5)
+    cluster = many_sites(daemons, tuple(SiteLink(*pair, random.choice(costs)) for pair in sorted(links)))
+    if random.random() < 0.5:
+        return cluster
+    firsts = {one.site: one.name for one in reversed(cluster.daemons)}
+    chosen = tuple(
+        msgspec.structs.replace(one, gateway=random.random() < 0.5 or firsts[one.site] == one.name)
+        for one in cluster.daemons
+    )
+    return msgspec.structs.replace(cluster, daemons=chosen)
 
 
 def _settings(cluster: Cluster, far: bool, random: Random) -> Settings:
@@ -226,11 +271,11 @@ def _limits(seed: int, settings: Settings) -> Settings:
     )
 
 
-def _network(kinds: frozenset[str], far: bool, random: Random) -> NetworkOptions:
-    scale = 20 if far else 1
+def _network(kinds: frozenset[str], sites: tuple[int, ...], random: Random) -> NetworkOptions:
     return NetworkOptions(
-        delay_min_us=random.choice((100, 300)) * scale,
-        delay_mean_us=random.choice((50, 300, 900)) * scale,
+        sites=sites,
+        delay_min_us=random.choice((100, 300)),
+        delay_mean_us=random.choice((50, 300, 900)),
         delay_tail=random.choice((0.002, 0.02)) if "tail" in kinds else 0.0,
         loss=random.choice((0.01, 0.05, 0.15)) if "loss" in kinds else 0.0,
         late=random.choice((0.01, 0.05)) if "late" in kinds else 0.0,

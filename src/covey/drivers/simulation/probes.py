@@ -15,7 +15,7 @@ from covey.protocol.values import Kind
 from .fairness import WAITED
 from .faults import LACKED, NOT_TRANSITIVE, ONE_WAY, THREE_APART
 from .progress import ASKED_AGAIN
-from .reactions import CAME_BACK, HUNDREDS_OF_GROUPS, LONG_NAMES, STORMS, THOUSAND_GROUPS
+from .reactions import CAME_BACK, HUNDREDS_OF_GROUPS, LONG_NAMES, STORMS, THOUSAND_GROUPS, UNEVEN_SITES
 from .run import Result
 from .steadiness import HELD
 
@@ -44,9 +44,9 @@ PROBES = (
     Probe(Counter.ATTEMPT_SUPERSEDED, 0.30, "an attempt abandoned for a newer one"),
     Probe(Counter.RECOVERED_FROM_SINGLE_HOLDER, 0.10, "a message of a lost sender, resent by its only holder"),
     Probe(Counter.SAFE_AFTER_SIGNAL, 0.10, "a safe message delivered after the transitional signal"),
-    Probe(Counter.TOKEN_LOST, 0.50, "a view given up because its token did not come back"),
+    Probe(Counter.TOKEN_LOST, 0.40, "a view given up because its token did not come back"),
     Probe(ONE_WAY, 0.20, "a view without somebody with whom only one way is cut"),
-    Probe(LACKED, 0.05, "a view without somebody who was cut off while data was kept from it"),
+    Probe(LACKED, 0.03, "a view without somebody who was cut off while data was kept from it"),
     Probe(NOT_TRANSITIVE, 0.05, "at rest, two who hear each other are in different views"),
     Probe(THREE_APART, 0.01, "three views and more at rest, each of whose members hears somebody both ways"),
     Probe(HELD, 0.08, "one view of all for more than a second, though datagrams are lost"),
@@ -65,6 +65,9 @@ PROBES = (
     Probe(Counter.SENDING_WAITS, 0.10, "a daemon asks the others to send less", True),
     Probe(Counter.GROUP_PARTS_ASKED, 0.05, "memberships of strangers that do not fit one datagram", True),
     Probe(Counter.SENDS_JOINED, 0.30, "messages sent one by one that travel as one bundle", True),
+    Probe(Counter.CHUNK_RELAYED, 0.10, "a bundle relayed by a third site"),
+    Probe(Counter.FOREIGN_RESENT, 0.05, "a packet of another site lost on a ring, and resent"),
+    Probe(UNEVEN_SITES, 0.10, "a view with sites of one daemon and of several"),
     Probe(Counter.TOKEN_KEPT, 0.20, "a token that stayed where the only sender was"),
     Probe(Counter.LINE_TOLD, 0.10, "a safe message for which the others told their lines without the token"),
     Probe(Counter.NAME_CAME_BACK, 0.10, "a session under the name of an earlier one", True),
@@ -73,7 +76,7 @@ PROBES = (
         Counter.MESSAGE_BEGUN_AGAIN, 0.10, "a large message cut by the end of a view, stamped again in the next", True
     ),
     Probe(LONG_NAMES, 0.07, "a bundle whose names alone are larger than a packet"),
-    Probe(Counter.DATAGRAM_NEAR_THE_LIMIT, 0.03, "a datagram of more than 60,000 bytes, and not too large"),
+    Probe(Counter.DATAGRAM_NEAR_THE_LIMIT, 0.015, "a datagram of more than 60,000 bytes, and not too large"),
     Probe(WAITED, 0.07, "a large message that small ones of others have passed", True),
     Probe(STORMS[Kind.JOIN], 0.10, "ten sessions of a daemon join at once", True),
     Probe(STORMS[Kind.LEAVE], 0.05, "ten sessions of a daemon leave a group at once", True),

@@ -7,6 +7,8 @@ Not here:  what the membership of daemons did (faults.py), who waited for whom (
 
 from __future__ import annotations
 
+from collections import Counter
+
 from covey.ids import Life
 from covey.protocol.effects import Deliver, Effect, Installed, Signal, Stamped
 from covey.protocol.values import Bundle, Kind
@@ -18,6 +20,7 @@ from .world import World
 LONG_NAMES = "names longer than a packet"
 HUNDREDS_OF_GROUPS = "hundreds of groups"
 THOUSAND_GROUPS = "thousand groups"
+UNEVEN_SITES = "sites of one and of several"
 CAME_BACK = "left and came back after the signal"
 STORMS = {Kind.JOIN: "storm of joins", Kind.LEAVE: "storm of leaves", Kind.DISCONNECT: "storm of departures"}
 
@@ -44,8 +47,14 @@ class Reactions:
             self._left[node.life] = set()
         elif isinstance(effect, Installed):
             self._left.pop(node.life, None)
+            self._see_sites(effect)
         elif isinstance(effect, Deliver) and node.life in self._left and effect.bundle.kind in (Kind.JOIN, Kind.LEAVE):
             self._see_after_signal(self._left[node.life], effect.bundle)
+
+    def _see_sites(self, installed: Installed) -> None:
+        placed = Counter(self._world.cluster.daemons[life.rank].site for life in installed.members)
+        if len(placed) > 1 and min(placed.values()) == 1 < max(placed.values()):
+            self.seen.add(UNEVEN_SITES)
 
     def _see_after_signal(self, left: set[tuple[Life, int, str]], bundle: Bundle) -> None:
         who = bundle.origin, bundle.session, bundle.groups[0]

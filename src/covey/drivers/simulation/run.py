@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from covey.cluster import Cluster
 from covey.guarantees.checkers import Verdict, check
 from covey.protocol.counters import Count
 from covey.trace.daemon import Sink
@@ -20,6 +21,7 @@ from .blame import BLAME, judge_blame
 from .clients import Program, Stage
 from .fairness import FAIRNESS, Fairness
 from .faults import MS, SECOND, Faults
+from .node import Node
 from .options import Asked, RunOptions, draw
 from .progress import PROGRESS, Progress
 from .reactions import Reactions
@@ -170,8 +172,21 @@ def _calm(world: World) -> None:
     living = world.living()
     for node in living:
         connected = [other for other in living if other is node or world.connected(node.rank, other.rank)]
-        members = tuple(sorted(other.recorder.process for other in connected))
+        members = tuple(sorted(other.recorder.process for other in _joined_by_links(world.cluster, node, connected)))
         node.recorder.event("calm", world.time_ns, members=members)
+
+
+def _joined_by_links(cluster: Cluster, node: Node, connected: list[Node]) -> list[Node]:
+    """Those in its own site, and in sites that configured links join with it where each has a gateway."""
+    site_of = {one.rank: cluster.daemons[one.rank].site for one in connected}
+    gateways = {site_of[one.rank] for one in connected if cluster.daemons[one.rank].gateway}
+    reached, before = {site_of[node.rank]}, 0
+    while before < len(reached):
+        before = len(reached)
+        for link in cluster.all_links:
+            ends = {link.one, link.other}
+            reached |= ends if ends <= gateways and ends & reached else set()
+    return [one for one in connected if site_of[one.rank] in reached]
 
 
 def _settle(world: World, silence_us: int) -> bool:

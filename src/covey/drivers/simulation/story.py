@@ -9,8 +9,8 @@ Not here:  what programs do (story_clients.py), what the words of a command mean
 
 The commands, as in docs/simulation.md, "Stories":
 
-    daemons 3                  a cluster of one site (or: sites 3), nobody started; `daemons 3 packet_bytes=600` with
-                               other settings
+    daemons 3                  a cluster of one site, nobody started; `daemons 3 packet_bytes=600` with other settings
+    sites 2,2,1 0-1:5,1-2      several sites with so many daemons each (or: sites 3, of one each), and their links
     running daemons 3          the same with all started and in one view, untold
     start a b c                start, also again after a crash or a stop; `a+90` with its clock 90 s ahead
     run 200                    let so many virtual milliseconds pass
@@ -42,7 +42,8 @@ from random import Random
 
 import msgspec
 
-from covey.config import Cluster, Settings, bounds, lan, one_daemon_sites, one_site, wan
+from covey.cluster import Cluster, one_site
+from covey.config import Settings, bounds, lan, wan
 from covey.errors import CoveyError
 from covey.guarantees.checkers import check
 from covey.protocol.clients import FIRST_SESSION
@@ -63,6 +64,7 @@ from .story_words import (
     milliseconds,
     number,
     service_of,
+    sites_of,
     state_of,
     times,
 )
@@ -163,7 +165,8 @@ class Story:
     def _make(self, cluster: Cluster, far: bool, words: tuple[str, ...]) -> None:
         if self._world is not None:
             raise StoryError("a story has one cluster, and this one has it already: write another story")
-        options = NetworkOptions(delay_min_us=20 * MS if far else MS, delay_mean_us=0)
+        sites = tuple(daemon.site for daemon in cluster.daemons) if far else ()
+        options = NetworkOptions(sites=sites, delay_min_us=MS, delay_mean_us=0)
         settings = _changed(wan() if far else lan(len(cluster.daemons)), words)
         self._world = World(cluster, settings, options, Random(1), RUN, self._rows.append)
         self._clients = StoryClients(self._world, self._rows.append)
@@ -186,8 +189,9 @@ class Story:
     def do_daemons(self, count: str, *settings: str) -> None:
         self._make(one_site(number(count, "number of daemons", 1, DAEMONS_MAX)), False, settings)
 
-    def do_sites(self, count: str, *settings: str) -> None:
-        self._make(one_daemon_sites(number(count, "number of sites", 1, DAEMONS_MAX)), True, settings)
+    def do_sites(self, daemons: str, *settings: str) -> None:
+        cluster, rest = sites_of(daemons, settings)
+        self._make(cluster, True, rest)
 
     def do_running(self, kind: str, count: str, *settings: str) -> None:
         if kind not in ("daemons", "sites"):

@@ -12,7 +12,8 @@ from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Final
 
-from covey.errors import CoveyError
+from covey.cluster import DAEMONS_MAX, LINK_COST_MAX, SITE_MAX, Cluster, SiteLink, many_sites
+from covey.errors import ConfigError, CoveyError
 from covey.protocol.counters import Counter, Family
 from covey.protocol.evs.codec import FRAME_NAMES
 from covey.protocol.evs.states import State
@@ -50,6 +51,30 @@ def milliseconds(text: str) -> int:
 
 def times(text: str, what: str) -> int:
     return number(text, what, 1, TIMES_MAX)
+
+
+def sites_of(daemons: str, words: tuple[str, ...]) -> tuple[Cluster, tuple[str, ...]]:
+    """Sites with so many daemons each, or so many of one, and the links that a word may name; the words left over.
+
+    >>> cluster, _ = sites_of("2,1,1", ("0-1:5,1-2",))
+    >>> [daemon.site for daemon in cluster.daemons], [tuple(link) for link in cluster.links]
+    ([0, 0, 1, 2], [(0, 1, 5), (1, 2, 1)])
+    """
+    counts = [number(one, "number of daemons of a site", 1, DAEMONS_MAX) for one in daemons.split(",")]
+    sites = counts if "," in daemons else [1] * counts[0]
+    has_links = bool(words) and "=" not in words[0]
+    links = tuple(_link(one) for one in words[0].split(",")) if has_links else ()
+    try:
+        return many_sites(sites, links), words[has_links:]
+    except ConfigError as error:
+        raise StoryError(str(error)) from None
+
+
+def _link(text: str) -> SiteLink:
+    between, _, cost = text.partition(":")
+    one, _, other = between.partition("-")
+    lower, higher = sorted(number(end, "number of a site", 0, SITE_MAX) for end in (one, other))
+    return SiteLink(lower, higher, number(cost or "1", "cost of a link", 1, LINK_COST_MAX))
 
 
 def service_of(text: str) -> Service:

@@ -12,7 +12,8 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Final
 
-from covey.config import Cluster, Settings
+from covey.cluster import Cluster
+from covey.config import Settings
 from covey.ids import Life
 from covey.protocol.counters import Count
 from covey.protocol.deadlines import Deadline
@@ -233,7 +234,7 @@ class World:
         """The host of a crashed daemon answers that nobody listens: perhaps late, when the next life is there."""
         dead = self.nodes.get(rank)
         if dead is not None and not dead.alive and self.connected(node.rank, rank) and self.random.random() < 0.2:
-            self.at(self.now + self.network.delay(), partial(self.give, node.rank, PeerRefused(rank)))
+            self.at(self.now + self.network.delay(rank, node.rank), partial(self.give, node.rank, PeerRefused(rank)))
 
     def _observe(self, node: Node, effect: Effect) -> None:
         if isinstance(effect, Refused):

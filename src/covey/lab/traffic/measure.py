@@ -16,7 +16,7 @@ from statistics import quantiles
 import msgspec
 
 from covey.client.address import socket_path
-from covey.config import daemon_name
+from covey.cluster import daemon_name
 from covey.lab.cluster import LiveError, LocalCluster
 from covey.lab.helper_process import PATIENCE_S, HelperProcess
 from covey.lab.processor_time import cpu_seconds

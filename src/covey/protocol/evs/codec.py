@@ -42,7 +42,7 @@ from .frames import (
 )
 
 MAGIC: Final = b"Cv"
-VERSION: Final = 5
+VERSION: Final = 6
 
 _CONTROL: Final[tuple[type[Control], ...]] = (
     Alive,

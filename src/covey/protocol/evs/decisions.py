@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from covey.cluster import SiteLink
 from covey.ids import Ballot, Life
 from covey.protocol.counters import Dropped
 from covey.protocol.effects import Effect
@@ -17,6 +18,8 @@ class Attempt(NamedTuple):
 
     ballot: Ballot
     members: tuple[Life, ...]
+    links: tuple[SiteLink, ...] = ()
+    """Between the sites of the members."""
 
 
 class Begin(NamedTuple):

@@ -227,7 +227,7 @@ class EvsEngine:
             if operation.order.frozen:
                 return [Dropped(Counter.FRAME_VIEW_FROZEN)]
             taken = operation.on_data(sender, frame, data, now_us)
-            if operation.has_other_sites and self.machine.active:
+            if operation.relay.speaks and self.machine.active:
                 operation.want_announcement(now_us)
             return taken
         if not self.machine.active:
@@ -333,12 +333,12 @@ class EvsEngine:
         if previous is not None:
             effects.append(Signal(old.view))
         effects += old.flow.deliveries(after)
-        view, members = exchange.attempt
+        view, members, links = exchange.attempt
         why = why_it_came(self._first, old.members, movers, members, self.machine.ending, self.kit.name)
-        effects.append(Installed(previous, view, members, movers, *why, exchange.joined))
+        effects.append(Installed(previous, view, members, movers, *why, exchange.joined, links))
         self._tables.clear()
         patience = self.machine.damping.token
-        self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high, patience)
+        self.operation = Operation(self.kit, view, members, self._queue, self.kit.clock.high, patience, links)
         self.operation.flow.in_haste = self._in_haste
         self.exchange, self._first = None, False
         effects += self.machine.installed(now_us)

@@ -35,6 +35,7 @@ class Flow:
         self.unreliable = UnreliableStreams(kit.me)
         self.behind = False
         """Our clients are told too slowly: nothing is stamped here, and others are asked to send less."""
+        self._told_before: dict[int, int] = {}
         self.in_haste = False
         """This daemon stops as soon as it is settled."""
         self.packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
@@ -81,3 +82,11 @@ class Flow:
     def received(self) -> dict[int, int]:
         """Of each site, up to where we have all bundles."""
         return {site: log.gap_free for site, log in self.order.logs.items()}
+
+    def received_to_tell(self) -> dict[int, int]:
+        """The same for the others. While we are behind, what other sites sent does not count: their windows close."""
+        received = self.received()
+        if self.behind and self._told_before:
+            received = self._told_before | {self._site: received[self._site]}
+        self._told_before = received
+        return received

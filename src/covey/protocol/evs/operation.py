@@ -9,24 +9,27 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import cast
 
+from covey.cluster import SiteLink
 from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings, part_bytes
 from covey.errors import FrameError
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Deliver, Effect, Notice, Stamped
+from covey.protocol.evs.links.foreign import Foreign
 from covey.protocol.evs.links.link import IdealLink
 from covey.protocol.evs.links.links import Links
+from covey.protocol.evs.links.relay import Relay
 from covey.protocol.evs.links.ring import Ring
 from covey.protocol.evs.stamping.alone import AloneStamper
 from covey.protocol.evs.stamping.stamper import SiteFrame, Stamper
 from covey.protocol.evs.stamping.token import TokenStamper
 from covey.protocol.transport.queue import SubmitQueue
-from covey.protocol.values import Announcement, Bundle, Service
+from covey.protocol.values import Bundle, Service
 
 from .announcing import Announcer
 from .deadlines import WORKING, EvsDeadline
 from .flow import Flow
-from .frames import Announce, Data, Unreliable
+from .frames import Announce, Chunk, Data, Unreliable
 from .growth import Growth
 from .kit import EvsKit
 from .link_status import EvsLinkStatus
@@ -41,7 +44,14 @@ def _pieces_max(settings: Settings, sites: int) -> int:
 
 class Operation:
     def __init__(
-        self, kit: EvsKit, view: Ballot, members: tuple[Life, ...], queue: SubmitQueue, high: int, patience: Growth
+        self,
+        kit: EvsKit,
+        view: Ballot,
+        members: tuple[Life, ...],
+        queue: SubmitQueue,
+        high: int,
+        patience: Growth,
+        links: tuple[SiteLink, ...] = (),
     ) -> None:
         self.kit = kit
         self.view = view
@@ -50,14 +60,15 @@ class Operation:
         self.flow = Flow(kit, view, members, queue)
         self.order = self.flow.order
         self.unreliable = self.flow.unreliable
-        self.others = self.flow.others
+        self.overlay = links
+        self.relay = Relay(kit.cluster, kit.me, members, links)
         self._site_of = {life: kit.site_of(life) for life in members}
-        self._reassembly = Reassembly(_pieces_max(kit.settings, len(self.order.logs)))
+        self._pieces_max = _pieces_max(kit.settings, len(self.order.logs))
+        self._reassembly = Reassembly(self._pieces_max)
         self.ahead_max = max(kit.settings.ring_bundles_unstable, kit.settings.source_bundles_unstable)
         """Bundles of one site that can be under way at once: windows open only as far as everybody has received."""
-        self._announcer = Announcer(self.flow)
-        self.has_other_sites = bool(self._announcer.others)
-        self.links = Links(kit, view, map(IdealLink, self._announcer.others))
+        self._announcer = Announcer(self.flow, self.relay)
+        self.links = Links(kit, view, self.relay, IdealLink)
         self.stamper = self._make_stamper(high, patience)
         self.submitted = self.stamper.submitted
         """Something waits in the queue."""
@@ -77,7 +88,8 @@ class Operation:
         if len(ring) == 1:
             return AloneStamper(self.flow, self.links, self._announcer, high)
         made = Ring(self.view, ring, kit.me.rank, kit.settings, kit.codec, kit.count, patience, kit.site)
-        return TokenStamper(self.flow, made, self.links, high, self.ahead_max)
+        foreign = Foreign(self._pieces_max)
+        return TokenStamper(self.flow, made, self.links, self._announcer, self.relay, foreign, high, self.ahead_max)
 
     # --- beginning and ending
 
@@ -102,23 +114,23 @@ class Operation:
     def on_deadline(self, deadline: Enum, now_us: int) -> list[Effect]:
         if deadline is EvsDeadline.LINK:
             return self.links.on_deadline(now_us) + self.progress(now_us)
-        if deadline is not EvsDeadline.ANNOUNCE:
-            return self.stamper.on_deadline(deadline, now_us)
-        stamper = self.stamper
-        stamper.raise_own(now_us)
-        own = Announcement(stamper.site_seq, stamper.stamp)
-        return self._announcer.announce(own, stamper.received_here(), now_us) + self.progress(now_us)
+        if deadline is EvsDeadline.ANNOUNCE:
+            return self.stamper.announce(now_us)
+        return self.stamper.on_deadline(deadline, now_us)
 
     # --- frames
 
     def on_data(self, sender: Life, frame: Data, datagram: bytes, now_us: int) -> list[Effect | Dropped]:
-        if self._site_of[sender] == self.kit.site:
+        is_ours = self._site_of[sender] == self.kit.site
+        if is_ours:
             chunks = self.stamper.arrived(sender.rank, frame, datagram, now_us)
         else:
             chunks = self.links.arrived(sender.rank, frame, datagram)
         if isinstance(chunks, Dropped):
             return [chunks]
         taken: list[Effect | Dropped] = []
+        if self.relay.speaks:
+            taken += self._pass_on(chunks, is_ours, now_us)
         for chunk in chunks:
             try:
                 bundle = self._reassembly.add(chunk)
@@ -136,6 +148,12 @@ class Operation:
                 taken += self._enter(bundle)
         return taken
 
+    def _pass_on(self, chunks: tuple[Chunk, ...], is_ours: bool, now_us: int) -> list[Effect | Dropped]:
+        """To our children in the tree of its site, and to our ring if it comes from elsewhere."""
+        dropped = None if is_ours else self.stamper.relay(chunks)
+        forwarded = self.links.forward(chunks, now_us)
+        return [dropped, *forwarded] if dropped is not None else [*forwarded]
+
     def _enter(self, bundle: Bundle) -> Sequence[Effect | Dropped]:
         early = self.order.add(bundle)
         if isinstance(early, Dropped):
@@ -146,14 +164,14 @@ class Operation:
         return self.stamper.on_site_frame(sender.rank, frame, now_us)
 
     def on_announce(self, sender: Life, frame: Announce, now_us: int) -> list[Effect | Dropped]:
-        if self._site_of[sender] != frame.site or frame.site == self.kit.site:
-            return [Dropped(Counter.FRAME_MISDIRECTED)]
+        if (dropped := self._announcer.why_not(sender.rank, frame)) is not None:
+            return [dropped]
         if self.kit.clock.is_of_another_age(frame.last, now_us):
             return [Dropped(Counter.ANNOUNCEMENT_IMPOSSIBLE)]
         is_ahead = self.kit.clock.follow(frame.last - 1, now_us)
         seen = self._name_who_is_ahead(sender.rank) if is_ahead else []
-        self._announcer.on_announce(frame, now_us)
-        return [*seen, *self.submitted(now_us)] if self.queue.length else [*seen]
+        told: list[Effect | Dropped] = [*seen, *self._announcer.on_announce(frame, now_us)]
+        return [*told, *self.submitted(now_us)] if self.queue.length else told
 
     def want_announcement(self, now_us: int) -> None:
         """Data has come that the other sites wait to hear of."""
@@ -164,14 +182,17 @@ class Operation:
     def send_unreliable(self, bundle_frame: Unreliable) -> list[Effect]:
         bundle = bundle_frame.bundle
         effects: list[Effect] = [Stamped(self.view, bundle, (bundle.payload,))]
-        if self.others:
-            effects.append(self.kit.send(self.others, bundle_frame))
+        if to := self.relay.mates + self.relay.children(self.kit.site):
+            effects.append(self.kit.send(to, bundle_frame))
         return [*effects, Deliver(self.view, bundle, (bundle.payload,))]
 
     def on_unreliable(self, sender: Life, frame: Unreliable) -> list[Effect | Dropped]:
         bundle = frame.bundle
+        source = self._site_of.get(bundle.origin, -1)
+        is_ours = source == self.kit.site
         if (
-            bundle.origin != sender
+            source < 0
+            or (bundle.origin != sender if is_ours else self.relay.comes_from(source) != sender.rank)
             or bundle.service is not Service.UNRELIABLE
             or bundle.number
             or not bundle.fifo_number
@@ -180,7 +201,9 @@ class Operation:
         if not self.unreliable.is_new(frame.bundle):
             known = self.unreliable.knows(bundle.key)
             return [Dropped(Counter.UNRELIABLE_DUPLICATE if known else Counter.UNRELIABLE_TOO_MANY_SESSIONS)]
-        return [Deliver(self.view, frame.bundle, (frame.bundle.payload,))]
+        to = self.relay.children(source) + (self.relay.mates if self.relay.speaks and not is_ours else ())
+        delivery = Deliver(self.view, bundle, (bundle.payload,))
+        return [self.kit.send(to, frame), delivery] if to else [delivery]
 
     # --- what may be true
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from covey.config import DATAGRAM_BYTES_MAX, Cluster, Settings
+from covey.cluster import Cluster
+from covey.config import DATAGRAM_BYTES_MAX, Settings
 from covey.errors import ConfigError
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.values import Announcement, Declaration, Position, SiteDeclaration

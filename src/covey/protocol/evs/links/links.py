@@ -1,47 +1,67 @@
-"""All links of a daemon to other sites, in one view: what is stamped goes over each, beside the ring of the own site.
+"""All links of a daemon to other sites, in one view: what is sent goes along the trees, beside the ring of its site.
 
-In:        packets of stamped bundles; packets that arrived; the deadline of the links.
+In:        packets of bundles, stamped here or on their way; packets that arrived; the deadline of the links.
 Out:       effects; pieces of bundles; whether there is room; which link failed.
-Not here:  how one link does it (link.py), who stamps (stamping/).
+Not here:  which way it is (relay.py), how one link carries it (link.py), who stamps (stamping/).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from covey.ids import Ballot
-from covey.protocol.counters import Dropped
+from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Effect
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.frames import Chunk, Data
 from covey.protocol.evs.kit import EvsKit
 
 from .link import Link, QueueClass
+from .relay import Relay
 
 
 class Links:
-    def __init__(self, kit: EvsKit, view: Ballot, links: Iterable[Link]) -> None:
+    def __init__(self, kit: EvsKit, view: Ballot, relay: Relay, make: Callable[[int], Link]) -> None:
         self._kit = kit
         self._view = view
-        self.by_peer = {link.peer: link for link in links}
+        self._relay = relay
+        self.by_peer = {peer: make(peer) for peer in relay.peers}
 
     def has_room(self) -> bool:
         return not self.by_peer or all(link.room(QueueClass.DATA) > 0 for link in self.by_peer.values())
 
-    def carry(self, packets: Sequence[Sequence[Chunk]], now_us: int) -> list[Effect]:
-        """Send these over every link."""
+    def carry(self, packets: Sequence[Sequence[Chunk]], source: int, now_us: int) -> list[Effect]:
+        """Send on what this site has sent, to our children in its tree."""
         effects: list[Effect] = []
-        if not self.by_peer:
+        children = self._relay.children(source)
+        if not children:
             return effects
         for chunks in packets:
             data = self._kit.codec.encode(Data(self._view, 0, 0, tuple(chunks)))
-            for link in self.by_peer.values():
-                effects += link.send(QueueClass.DATA, data, now_us)
+            for peer in children:
+                effects += self.by_peer[peer].send(QueueClass.DATA, data, now_us)
         self._note_due()
         return effects
 
     def arrived(self, rank: int, frame: Data, datagram: bytes) -> tuple[Chunk, ...] | Dropped:
-        return self.by_peer[rank].arrived(frame, datagram)
+        """What a site sends is taken from our parent in its tree, and from nobody else."""
+        link = self.by_peer.get(rank)
+        if link is None or any(self._relay.comes_from(chunk.site) != rank for chunk in frame.chunks):
+            return Dropped(Counter.FRAME_WRONG_WAY)
+        return link.arrived(frame, datagram)
+
+    def forward(self, chunks: Iterable[Chunk], now_us: int) -> list[Effect]:
+        """Send on what has come from elsewhere, each piece at once."""
+        effects: list[Effect] = []
+        by_source: dict[int, list[Chunk]] = {}
+        for chunk in chunks:
+            by_source.setdefault(chunk.site, []).append(chunk)
+        for source, mine in by_source.items():
+            if self._relay.children(source):
+                if source != self._relay.site:
+                    self._kit.count.add(Counter.CHUNK_RELAYED, len(mine))
+                effects += self.carry([mine], source, now_us)
+        return effects
 
     def on_deadline(self, now_us: int) -> list[Effect]:
         effects: list[Effect] = []

@@ -16,7 +16,7 @@ within three times `ring_packets_unstable`.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -33,30 +33,10 @@ from covey.protocol.evs.growth import Growth
 from .floors import NOBODY, TwoVisits, visit, visited
 from .lines import Lines
 from .resting import Resting
+from .turn import Standing, Turn
 
 COUNT_MAX: Final = 1 << 32
 """What a token counts of itself stays far below; it grows with each visit, and must stay a number of the wire."""
-
-
-class Standing(NamedTuple):
-    """How far the engine is: what the token's minima are taken of."""
-
-    line: int
-    received: dict[int, int]
-    site_seq: int
-    stamp: int
-
-
-class Turn(NamedTuple):
-    """What the engine does with the token: packets to send, and whether others wait for anything."""
-
-    packets: list[list[Chunk]]
-    busy: bool
-    """Something is undelivered or unstable here, or waits to be sent."""
-    may_rest: bool = False
-    """Nothing waits for the token but stability: it may stay here for a while, if nobody else sends."""
-    behind: bool = False
-    """This daemon's clients are told too slowly: it claims what a rotation may send, so that nobody sends."""
 
 
 class Ring:
@@ -208,9 +188,21 @@ class Ring:
             self._resting.keep(deadlines, now_us, has_sent=bool(packets))
             return packets
         deadlines.clear(EvsDeadline.REST)
-        if quiet and token.idle >= (self._size if self._numbered_to == token.packet_seq else 2 * self._size):
+        parks = self._parks(token, quiet) if turn.parks is None else turn.parks
+        if parks and not (again or packets or requests):
             return self._park(token)
         return again + self._pass(self._told(token, mine), packets, now_us, deadlines)
+
+    def _parks(self, token: Token, quiet: bool) -> bool:
+        return quiet and token.idle >= (self._size if self._numbered_to == token.packet_seq else 2 * self._size)
+
+    def all_have_all(self, token: Token) -> bool:
+        """Whether every packet that the token names is known to be everywhere."""
+        return self._packets_everywhere.usable >= token.packet_seq
+
+    def is_quiet(self, token: Token) -> bool:
+        """Whether nobody has had anything to do since the token was here."""
+        return token.idle >= self._size
 
     def _may_wait(self, token: Token, busy: bool) -> bool:
         """Whether it may stay before we have more to send: it has come back, and all have what we sent last."""
@@ -280,7 +272,7 @@ class Ring:
 
     def _requests(self, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """What is missing here is asked for too."""
-        missing = [seq for seq in range(self.have_to + 1, self._requestable + 1) if seq not in self._store]
+        missing = (seq for seq in range(self.have_to + 1, self._requestable + 1) if seq not in self._store)
         return tuple(sorted({*wanted, *missing})[: self._settings.retransmit_requests_max])
 
     def _pass(self, token: Token, packets: list[Send], now_us: int, deadlines: DeadlineTable) -> list[Send]:
@@ -333,6 +325,10 @@ class Ring:
     def lacks_something(self) -> bool:
         """Whether a packet is here, and one before it is not."""
         return self._highest > self.have_to
+
+    def has_asked_for(self, packet_seq: int) -> bool:
+        """Whether we miss a packet, and the token has been told."""
+        return self.have_to < packet_seq <= self._requestable and packet_seq not in self._store
 
     def acknowledge(self, line: int) -> list[Send]:
         """Tell the others how far we hold the order, if they do not know; the token would do so later."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from covey.config import Cluster
+from covey.cluster import Cluster
 from covey.ids import Life
 
 COUNTER_AHEAD_MAX: Final = 1 << 32

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from covey.cluster import Cluster
 from covey.ids import Ballot, Life
+from covey.protocol.evs.overlay import joined_with
 from covey.protocol.evs.states import STATES, State
 
 from .hearing import Hearing, Peer
@@ -18,20 +20,23 @@ from .hearing import Hearing, Peer
 _FREE = (State.SEG, State.REP, State.GATHER)
 
 
-def free_clique(hearing: Hearing, excluded: Collection[int], now_us: int) -> list[int]:
+def free_clique(hearing: Hearing, cluster: Cluster, excluded: Collection[int], now_us: int) -> list[int]:
     """The lowest-ranked set around us of daemons that have no working view; it always holds ourselves."""
     me, near = hearing.me.rank, hearing.neighbours(now_us)
     chosen = [me]
     for rank in sorted(hearing.peers):
         if rank not in excluded and _is_free(hearing.peers[rank]):
             _add_if_mutual(near, chosen, [rank])
-    return sorted(chosen)
+    lives = [hearing.me if rank == me else hearing.peers[rank].life for rank in sorted(chosen)]
+    return [life.rank for life in joined_with(cluster, lives, hearing.me)]
 
 
-def to_propose(hearing: Hearing, base: Iterable[Life], excluded: Collection[int], now_us: int) -> list[Life]:
+def to_propose(
+    hearing: Hearing, cluster: Cluster, base: Iterable[Life], excluded: Collection[int], now_us: int
+) -> list[Life]:
     """Everyone a gatherer may propose to: its base, then free daemons that wait for it, then whole working views.
 
-    Only daemons of higher rank: the lowest of a union proposes it.
+    Only daemons of higher rank: the lowest of a union proposes it. Sites that no links join with ours stay outside.
     """
     me, near = hearing.me.rank, hearing.neighbours(now_us)
     chosen = [life.rank for life in base]
@@ -44,7 +49,7 @@ def to_propose(hearing: Hearing, base: Iterable[Life], excluded: Collection[int]
             _add_if_mutual(near, chosen, ring)
     lives = {life.rank: life for life in base} | {rank: peer.life for rank, peer in hearing.peers.items()}
     lives[me] = hearing.me
-    return [lives[rank] for rank in sorted(chosen)]
+    return joined_with(cluster, [lives[rank] for rank in sorted(chosen)], hearing.me)
 
 
 def _is_free(peer: Peer) -> bool:

@@ -25,6 +25,7 @@ from covey.protocol.evs.deadlines import WORKING, EvsDeadline
 from covey.protocol.evs.decisions import Abandon, Attempt, Begin, FrameOutcome, Outcome
 from covey.protocol.evs.frames import Alive, Join, NewMemb, Refuse
 from covey.protocol.evs.kit import EvsKit
+from covey.protocol.evs.overlay import is_overlay, joined_with, overlay
 from covey.protocol.evs.states import STATES, TRANSITIONS, WORKING_STATES, Reason, State
 
 from .ballots import is_far, is_for
@@ -94,7 +95,7 @@ class Machine:
         for life in self.members:
             if life not in self.attempt.members and self.damping.comes_and_goes(life, now_us):
                 self.hearing.suspect(life)  # Not only the one whose silence was noticed first.
-        self.view, self.members = self.attempt
+        self.view, self.members, _ = self.attempt
         self.attempt = None
         self._moved_on.clear()
         self._growth = 1
@@ -202,7 +203,8 @@ class Machine:
         if not everyone_is_heard(self.hearing, self._heartbeat.everyone, now_us):
             return
         if self.state is State.SEG:
-            ranks, deadline = free_clique(self.hearing, self._excluded, now_us), EvsDeadline.SEGMENT
+            ranks = free_clique(self.hearing, self.kit.cluster, self._excluded, now_us)
+            deadline = EvsDeadline.SEGMENT
         else:
             ranks, deadline = [life.rank for life in self._to_propose(now_us)], EvsDeadline.GATHER
         if is_everyone(self.hearing, self._heartbeat.everyone, ranks):
@@ -210,7 +212,7 @@ class Machine:
 
     def _to_propose(self, now_us: int) -> tuple[Life, ...]:
         base = self.members if self.active else (self.kit.me,)
-        return tuple(to_propose(self.hearing, base, self._excluded, now_us))
+        return tuple(to_propose(self.hearing, self.kit.cluster, base, self._excluded, now_us))
 
     def _judge(self, sender: Life, alive: Alive) -> AliveVerdict | Reason | None:
         """What an ALIVE says about our view or attempt, if we are in one."""
@@ -255,7 +257,9 @@ class Machine:
             return [Dropped(Counter.PROPOSAL_COUNTER_FAR_AHEAD)]
         if frame.attempt.proposer_life != sender or not is_for(self.kit.me, frame.members, self.kit.cluster):
             return [Dropped(Counter.PROPOSAL_NOT_FOR_US)]
-        attempt = Attempt(frame.attempt, frame.members)
+        if not is_overlay(self.kit.cluster, frame.members, frame.links):
+            return [Dropped(Counter.PROPOSAL_NOT_JOINED)]
+        attempt = Attempt(frame.attempt, frame.members, frame.links)
         return [*self._promise(attempt, Reason.PROMISED, now_us), Begin(attempt)]
 
     def on_refuse(self, sender: Life, frame: Refuse, now_us: int) -> list[FrameOutcome]:
@@ -274,7 +278,7 @@ class Machine:
             return [*self.lost(Reason.PEER_GOODBYE, self.kit.name(sender.rank), now_us)]
         if not self.active or sender not in self.members:
             return []
-        rest = tuple(life for life in self.members if life != sender)
+        rest = tuple(joined_with(self.kit.cluster, [life for life in self.members if life != sender], self.kit.me))
         self.ending = Ending(Reason.PEER_GOODBYE, self.kit.name(sender.rank))
         return [*self._propose(rest, now_us)] if rest[0] == self.kit.me else []
 
@@ -315,7 +319,7 @@ class Machine:
         return self.lost(reason, self.kit.name(life.rank), now_us)
 
     def on_segment_deadline(self, now_us: int) -> list[Outcome]:
-        clique = free_clique(self.hearing, self._excluded, now_us)
+        clique = free_clique(self.hearing, self.kit.cluster, self._excluded, now_us)
         if clique[0] == self.kit.me.rank:
             return self._enter(Reason.ALL_HEARD, "", now_us)
         self._leader = clique[0]
@@ -337,7 +341,7 @@ class Machine:
     def _propose(self, members: tuple[Life, ...], now_us: int) -> list[Outcome]:
         self.counter += 1
         ballot = Ballot(max(self.counter, self.promised.counter + 1), self.kit.me.rank, self.kit.me.boot)
-        attempt = Attempt(ballot, members)
+        attempt = Attempt(ballot, members, overlay(self.kit.cluster, members))
         return [*self._promise(attempt, Reason.PROPOSED, now_us), *self.proposal(members), Begin(attempt)]
 
     def proposal(self, to: tuple[Life, ...]) -> list[Outcome]:

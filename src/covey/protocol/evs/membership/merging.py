@@ -26,7 +26,9 @@ class Merging:
         """Whether somebody can be merged with this view now."""
         if now_us - installed_us < self._kit.settings.hold_down_ms * 1_000 or not self._has_strangers(members, now_us):
             return False
-        return len(to_propose(self._hearing, members, self.held_down(members, now_us), now_us)) > len(members)
+        return len(
+            to_propose(self._hearing, self._kit.cluster, members, self.held_down(members, now_us), now_us)
+        ) > len(members)
 
     def held_down(self, members: Members, now_us: int) -> tuple[int, ...]:
         """Strangers whom we would gather, but who came and went: not yet. Lower ones gather us, when they think fit."""

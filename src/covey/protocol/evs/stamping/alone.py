@@ -31,7 +31,6 @@ class AloneStamper:
         self._kit = flow.kit
         self._links = links
         self._announcer = announcer
-        self._told_before: dict[int, int] = {}
         self._checked = (0, stamp)
 
     def start(self, now_us: int) -> list[Effect]:
@@ -57,7 +56,7 @@ class AloneStamper:
         while self._has_window() and self._flow.may_stamp():
             self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
             effects += self._flow.stamp(self.site_seq, self.stamp, packer)
-        return effects + self._links.carry(packer.packets, now_us)
+        return effects + self._links.carry(packer.packets, self._kit.site, now_us)
 
     def _has_window(self) -> bool:
         """Whether more bundles may be under way."""
@@ -75,20 +74,21 @@ class AloneStamper:
         flow.order.announce(site, Announcement(self.site_seq, self.stamp))
         line, before = flow.order.line(), flow.order.safe_line()
         flow.order.stability.raise_line(site, line)
-        for source, number in self.received_here().items():
+        for source, number in flow.received_to_tell().items():
             flow.order.stability.raise_received(site, source, number)
         if line > before and flow.order.has_unstable():
             self._announcer.want_in_time(now_us)
 
-    def received_here(self) -> dict[int, int]:
-        """While we are behind, what others sent does not count as received, so that their windows close."""
-        received = self._flow.received()
-        if self._flow.behind and self._told_before:
-            received = self._told_before | {self._kit.site: received[self._kit.site]}
-        self._told_before = received
-        return received
+    def announce(self, now_us: int) -> list[Effect]:
+        self.raise_own(now_us)
+        flow, own = self._flow, Announcement(self.site_seq, self.stamp)
+        line, received = flow.order.line(), flow.received_to_tell()
+        return self._announcer.announce(own, line, received, flow.is_settled, now_us) + self.progress(now_us)
 
     # --- nobody else is in the site
+
+    def relay(self, chunks: tuple[Chunk, ...]) -> Dropped | None:
+        return None
 
     def arrived(self, sender: int, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...]:
         return ()

@@ -30,11 +30,11 @@ class Stamper(Protocol):
     def hasten(self, now_us: int) -> list[Effect]:
         """We stop as soon as we are settled: let nothing wait that helps."""
 
-    def raise_own(self, now_us: int) -> None:
-        """Note how far this site is, where nobody else has to be asked."""
+    def announce(self, now_us: int) -> list[Effect]:
+        """Tell the other sites how far ours is, as soon as we may."""
 
-    def received_here(self) -> dict[int, int]:
-        """Of each site, up to where everybody in ours has all bundles."""
+    def relay(self, chunks: tuple[Chunk, ...]) -> Dropped | None:
+        """What has come from another site goes to all of ours."""
 
     def arrived(self, sender: int, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...] | Dropped:
         """The pieces of a packet from our own site that are new."""

@@ -12,11 +12,15 @@ from typing import Final
 
 from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Effect
+from covey.protocol.evs.announcing import Announcer
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.frames import Ack, Chunk, Data, Hurry, Parked, Token
+from covey.protocol.evs.links.foreign import Foreign
 from covey.protocol.evs.links.links import Links
-from covey.protocol.evs.links.ring import Ring, Standing, Turn
+from covey.protocol.evs.links.relay import Relay
+from covey.protocol.evs.links.ring import Ring
+from covey.protocol.evs.links.turn import Standing, Turn
 from covey.protocol.evs.packing import Packer
 from covey.protocol.values import Announcement
 
@@ -29,17 +33,33 @@ SAFE_VISITS: Final = 2
 
 
 class TokenStamper:
-    def __init__(self, flow: Flow, ring: Ring, links: Links, stamp: int, ahead_max: int) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        ring: Ring,
+        links: Links,
+        announcer: Announcer,
+        relay: Relay,
+        foreign: Foreign,
+        stamp: int,
+        ahead_max: int,
+    ) -> None:
         self.site_seq = 0
         self.stamp = stamp
         self.ring = ring
         self._links = links
+        self._announcer = announcer
+        self._relay = relay
         self._flow = flow
         self._kit = flow.kit
         self._ahead_max = ahead_max
-        self._is_one_site = len(flow.order.logs) == 1
-        """There are no other sites, which would wait for what the token brings."""
+        self._foreign = foreign
         self._safe_visits = 0
+        # Where there are other sites, and we speak for ours:
+        self._seen: tuple[object, ...] = ()
+        self._must_go_round = False
+        self._announcement_due = False
+        self._is_too_large = False
 
     def start(self, now_us: int) -> list[Effect]:
         """The lowest of the ring makes the token."""
@@ -59,6 +79,8 @@ class TokenStamper:
     def progress(self, now_us: int) -> list[Effect]:
         """Where somebody keeps the token, say at once what it would have asked of us."""
         order = self._flow.order
+        if self._foreign and self.ring.resume() is not None:
+            return self._visit(now_us)
         safe_waits = order.safe_waits
         said = self._say_to_who_keeps_it(safe_waits, now_us) if self.ring.is_kept_elsewhere() else []
         if safe_waits:
@@ -73,19 +95,31 @@ class TokenStamper:
 
     def hasten(self, now_us: int) -> list[Effect]:
         """The token goes round: what is sent, and what we are told, does not wait for the end of a stay."""
+        self._must_go_round = True
         if self.ring.holding is not None:
             return self._visit(now_us, may_rest=False)
         return [*self.ring.hurry(now_us, self._kit.deadlines)] if self.ring.may_be_kept() else []
 
-    def raise_own(self, now_us: int) -> None:
-        """The token does that, on its way."""
+    def announce(self, now_us: int) -> list[Effect]:
+        """Only who holds the token may say up to where nothing will be stamped (rule W6)."""
+        self._announcement_due = True
+        return self._visit(now_us) if self.ring.holding is not None else []
 
-    def received_here(self) -> dict[int, int]:
+    def relay(self, chunks: tuple[Chunk, ...]) -> Dropped | None:
+        return self._foreign.put(chunks)
+
+    def _received_here(self) -> dict[int, int]:
+        """Of each site, up to where everybody in ours has all bundles."""
         return {source: everywhere.usable for source, everywhere in self.ring.received_everywhere.items()}
 
     def arrived(self, sender: int, frame: Data, datagram: bytes, now_us: int) -> tuple[Chunk, ...] | Dropped:
         if frame.kept_line:
             self.ring.lines.hear(sender, frame.kept_line)
+        if self._relay.has_other_sites and any(chunk.site != self._kit.site for chunk in frame.chunks):
+            if self._relay.speaks:
+                return Dropped(Counter.FRAME_WRONG_WAY)  # What other sites send comes to the ring through us.
+            if self.ring.has_asked_for(frame.packet_seq):
+                self._kit.count.add(Counter.FOREIGN_RESENT)
         return self.ring.on_data(frame, datagram, now_us, self._kit.deadlines)
 
     # --- the token
@@ -97,8 +131,9 @@ class TokenStamper:
             return self._on_ack(sender, frame)
         if isinstance(frame, Parked):
             self.ring.on_parked(frame, self._kit.deadlines)
-            return [*self.submitted(now_us)] if self._flow.queue.length else []
+            return [*self.submitted(now_us)] if self._flow.queue.length and self._has_window() else []
         assert isinstance(frame, Hurry)
+        self._must_go_round = True
         return [*self._visit(now_us, may_rest=False)] if self.ring.on_hurry(now_us) is not None else []
 
     def _on_ack(self, sender: int, frame: Ack) -> list[Effect | Dropped]:
@@ -136,18 +171,59 @@ class TokenStamper:
         if ring.is_new:
             self._learn()
         assert ring.holding is not None
-        packer = Packer(flow.packet_bytes)
-        effects = self._stamp_waiting(ring.holding, packer, now_us)
-        may_rest = may_rest and self._is_one_site and not self._safe_visits and not flow.in_haste
+        allowance, packer = ring.allowance(ring.holding), Packer(flow.packet_bytes)
+        foreign = self._foreign.packets(self._share_of_foreign(allowance), flow.packet_bytes) if self._foreign else []
+        effects = self._stamp_waiting(ring.holding, packer, allowance, len(foreign), now_us)
+        if self._relay.speaks:
+            effects += self._speak(ring.holding, now_us)
+        may_rest = may_rest and not self._relay.has_other_sites and not self._safe_visits and not flow.in_haste
         may_rest = may_rest and (ring.lines.are_told or not flow.order.safe_waits)
+        packets = foreign + packer.packets if foreign else packer.packets
         turn = Turn(
-            packets=packer.packets,
-            busy=bool(packer.packets) or not flow.is_settled or flow.behind,
+            packets=packets,
+            busy=bool(packets) or not flow.is_settled or flow.behind,
             may_rest=may_rest and not flow.queue.length and not flow.behind,
             behind=flow.behind,
+            parks=self._may_park(ring.holding) if self._relay.has_other_sites else None,
         )
         effects += ring.turn(self._standing(), turn, now_us, self._kit.deadlines)
-        return effects + self._links.carry(packer.packets, now_us) if self._links.by_peer else effects
+        return effects + self._links.carry(packer.packets, self._kit.site, now_us) if self._links.by_peer else effects
+
+    def _share_of_foreign(self, allowance: int) -> int:
+        """What comes from other sites goes first; a quarter is left for what waits here (rule W4).
+
+        A bundle of ours that needs more packets than were left has the next visit for itself.
+        """
+        if not self._flow.queue.length:
+            return allowance
+        was_too_large, self._is_too_large = self._is_too_large, False
+        return 0 if was_too_large else max(0, allowance - max(1, allowance // 4))
+
+    def _speak(self, token: Token, now_us: int) -> list[Effect]:
+        """For our site, with the token: nothing will be stamped up to our clock, and that is announced (R1, W6)."""
+        flow, clock, site = self._flow, self._kit.clock, self._kit.site
+        self.stamp = max(self.stamp, clock.now(now_us))
+        clock.see(self.stamp - 1)
+        own = Announcement(self.site_seq, self.stamp)
+        flow.order.announce(site, own)
+        if not flow.is_settled:
+            self._announcer.want_in_time(now_us)
+        if not self._announcement_due:
+            return []
+        self._announcement_due = False
+        quiet = self.ring.is_quiet(token) and flow.is_settled and not self._foreign
+        self._must_go_round = self._must_go_round or not quiet
+        return self._announcer.announce(own, self.ring.line_everywhere.usable, self._received_here(), quiet, now_us)
+
+    def _may_park(self, token: Token) -> bool:
+        """With who speaks for the site, once going round brings nothing new: what comes next comes to it (rule W4)."""
+        if not self._relay.speaks:
+            return False
+        ring = self.ring
+        seen = (self.site_seq, ring.line_everywhere.usable, tuple(self._received_here().values()))
+        is_new, self._seen = seen != self._seen, seen
+        must_go_round, self._must_go_round = self._must_go_round, False
+        return not is_new and not must_go_round and ring.all_have_all(token)
 
     def _learn(self) -> None:
         """From a token that has just come: what the site has stamped, and how far everybody in it is."""
@@ -161,18 +237,26 @@ class TokenStamper:
         self._safe_visits = SAFE_VISITS if order.safe_waits else max(0, self._safe_visits - 1)
 
     def _standing(self) -> Standing:
-        return Standing(self._flow.order.line(), self._flow.received(), self.site_seq, self.stamp)
+        return Standing(self._flow.order.line(), self._flow.received_to_tell(), self.site_seq, self.stamp)
 
-    def _stamp_waiting(self, token: Token, packer: Packer, now_us: int) -> list[Effect]:
+    def _window(self) -> int:
+        """The number of the last bundle that may be under way."""
+        received = self._flow.order.stability.received_by_all(self._kit.site)
+        return received + self._kit.settings.ring_bundles_unstable
+
+    def _has_window(self) -> bool:
+        return self.site_seq < self._window()
+
+    def _stamp_waiting(self, token: Token, packer: Packer, allowance: int, foreign: int, now_us: int) -> list[Effect]:
         """As much as the windows of packets and of bundles leave room for."""
         flow, queue = self._flow, self._flow.queue
-        allowance = self.ring.allowance(token)
-        received = flow.order.stability.received_by_all(self._kit.site)
-        window = received + self._kit.settings.ring_bundles_unstable
+        window = self._window()
         last, has_room = min(window, self.site_seq + VISIT_BUNDLES_MAX), self._links.has_room()
         effects: list[Effect] = []
-        while allowance and self.site_seq < last and has_room and queue.length and flow.may_stamp():
-            if packer.packets and packer.packets_after(queue.next_bytes()) > allowance:
+        allowance -= foreign
+        while allowance > 0 and self.site_seq < last and has_room and queue.length and flow.may_stamp():
+            if (packer.packets or foreign) and packer.packets_after(queue.next_bytes()) > allowance:
+                self._is_too_large = not packer.packets
                 break
             self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
             effects += flow.stamp(self.site_seq, self.stamp, packer)
@@ -184,7 +268,7 @@ class TokenStamper:
         """What the token has shown of everybody in the site."""
         stability, site = self._flow.order.stability, self._kit.site
         stability.raise_line(site, self.ring.line_everywhere.usable)
-        for source, number in self.received_here().items():
+        for source, number in self._received_here().items():
             stability.raise_received(site, source, number)
 
     def snapshot(self) -> dict[str, object]:
