@@ -25,6 +25,9 @@ Address = tuple[str, int]
 SITE_MAX = 65_535
 """A bundle names its site in two bytes."""
 
+LINKS_MAX = 1_225
+"""Each of fifty sites with every other: a proposal names all of them in one datagram."""
+
 LINK_COST_MAX = 1_000_000
 """Milliseconds of a round trip, or whatever else links are compared by."""
 
@@ -102,6 +105,8 @@ class Cluster(msgspec.Struct, frozen=True):
         self._check_links(sites)
 
     def _check_links(self, sites: tuple[int, ...]) -> None:
+        if len(self.all_links) > LINKS_MAX:
+            raise ConfigError(f"there are {len(self.all_links)} links: at most {LINKS_MAX} are supported; list fewer")
         seen: set[tuple[int, int]] = set()
         for one, other, cost in self.links:
             between = f"the link between {self.site_name(one)} and {self.site_name(other)}"

@@ -249,7 +249,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     receivers must have room for the packets of two daemons at once.
     """
     ring_bundles_unstable: int = 2_000
-    """Bundles that may be under way in a site, so that a declaration of what is held fits one datagram.
+    """Bundles that may be under way in a view of one site, so that a declaration of what is held fits one datagram.
 
     Checked: at most 2,500
     """
@@ -259,8 +259,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     Checked: at most 4,096, and what it asks for must fit a datagram
     """
     source_bundles_unstable: int = 200
-    """How many bundles of one site may be under way that are not known to be received everywhere. Fewer: a far receiver
-    holds up the senders sooner.
+    """In a view of several sites: how many bundles of one site may be under way that are not known to be received
+    everywhere. Fewer: a far receiver holds up the senders sooner.
     """
     submit_queue_bytes: int = 16 * 1024 * 1024
     """Payload that may wait to be stamped. A submission that does not fit is refused; an empty queue takes any one

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from covey.cluster import Cluster, one_daemon_sites, one_site
+from covey.cluster import Cluster, many_sites, one_daemon_sites, one_site
 from covey.config import Settings, digest
 from covey.ids import Life
 from covey.lab.forgery import Facts, Forger
@@ -31,7 +31,7 @@ FRAMES = 50
 VISIT_MAX = Settings().ring_packets_per_visit + Settings().retransmit_requests_max + 20
 """What a visit of the token lets a daemon send, with some control."""
 QUIET_US = 30 * SECOND_US
-CLUSTERS = {"ring": one_site(3), "mesh": one_daemon_sites(3)}
+CLUSTERS = {"ring": one_site(3), "alone": one_daemon_sites(3), "sites": many_sites([2, 1])}
 
 
 class Victims:

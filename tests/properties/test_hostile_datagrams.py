@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from covey.cluster import one_daemon_sites, one_site
+from covey.cluster import many_sites, one_daemon_sites, one_site
 from covey.errors import FrameError
 from covey.protocol.counters import Family
 from covey.protocol.daemon import Daemon
@@ -21,7 +21,7 @@ from covey.protocol.inputs import Datagram, Input
 from covey.protocol.values import Service
 from tests.unit.protocol.network import START_US, Step, TinyNetwork, instant, make_daemon
 
-CLUSTERS = {"ring": one_site(3), "mesh": one_daemon_sites(3)}
+CLUSTERS = {"ring": one_site(3), "alone": one_daemon_sites(3), "sites": many_sites([2, 1])}
 SHAPES = pytest.mark.parametrize("shape", CLUSTERS)
 RANK = 1
 UNSHRUNK = (Phase.explicit, Phase.generate)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from covey import config_file
-from covey.cluster import Cluster, DaemonConfig, is_loopback, one_site
+from covey.cluster import Cluster, DaemonConfig, SiteLink, is_loopback, many_sites, one_site
 from covey.config import BYTES_MAX, WAITING_BYTES, Settings, digest, lan, loopback
 from covey.config_file import parse, render
 from covey.errors import ConfigError
@@ -194,3 +194,94 @@ def test_settings_with_which_a_daemon_could_not_do_its_part_are_refused(wrong: d
         Settings(**wrong)
     one_more = {field: value + 1 for field, value in wrong.items() if field != "session_receive_bytes"}
     Settings(**{**wrong, **one_more})
+
+
+# --- sites and links
+
+SITES = """
+cluster = "world"
+[[site]]
+name = "east"
+[[site]]
+name = "west"
+[[site]]
+name = "south"
+[[link]]
+between = ["east", "west"]
+cost = 5
+[[link]]
+between = ["west", "south"]
+[[daemon]]
+name = "a"
+site = "east"
+port = 4801
+[[daemon]]
+name = "b"
+site = "east"
+port = 4802
+gateway = false
+[[daemon]]
+name = "c"
+site = "west"
+port = 4803
+[[daemon]]
+name = "d"
+site = "south"
+port = 4804
+"""
+
+
+def test_sites_have_names_and_their_place_in_the_file_is_their_number() -> None:
+    cluster = parse(SITES, FILE).cluster
+    assert [daemon.site for daemon in cluster.daemons] == [0, 0, 1, 2]
+    assert cluster.site_names == ("east", "west", "south")
+    assert cluster.links == (SiteLink(0, 1, 5), SiteLink(1, 2, 1))
+    assert [daemon.gateway for daemon in cluster.daemons] == [True, False, True, True]
+
+
+def test_a_file_with_sites_and_links_is_read_back() -> None:
+    cluster = parse(SITES, FILE).cluster
+    assert parse(render(cluster, "wan"), FILE).cluster == cluster
+
+
+def test_without_links_each_site_is_linked_with_every_other() -> None:
+    assert many_sites([1, 2, 1]).all_links == (SiteLink(0, 1), SiteLink(0, 2), SiteLink(1, 2))
+    assert one_site(3).all_links == ()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ('["east", "west"]', '["east", "north"]', "10: there is no site 'north': write one of east, west, south"),
+        ('["east", "west"]', '["east", "east"]', "10: the link between east and east joins a site with itself"),
+        ("cost = 5", "cost = 0", "11: the link between east and west has cost 0: write 1 to 1000000"),
+        ('["west", "south"]', '["west", "east"]', "13: the link between east and west is there twice: remove one"),
+        ('[[link]]\nbetween = ["west", "south"]', "", "10: no links join south with east: add a [[link]]"),
+        ('site = "south"', 'site = "north"', "29: there is no site 'north'"),
+        ('site = "south"', "site = 2", "29: there is no site 2: write one of east, west, south"),
+        ('name = "south"\n[[link]]', 'name = "west"\n[[link]]', "8: two sites are called 'west'"),
+        ('site = "south"', 'site = "west"', "13: the link between west and south: no daemon is in site south"),
+        ('site = "west"\n', 'site = "west"\ngateway = false\n', "no daemon of site west is a gateway"),
+    ],
+)
+def test_a_slip_in_sites_and_links_is_refused_with_its_line(right: str, wrong: str, said: str) -> None:
+    assert right in SITES
+    with pytest.raises(ConfigError) as error:
+        parse(SITES.replace(right, wrong, 1), FILE)
+    assert said in str(error.value)
+
+
+def test_a_site_by_name_needs_a_list_of_sites() -> None:
+    text = render(two(), "loopback").replace("site = 0", 'site = "east"')
+    with pytest.raises(
+        ConfigError, match=r"there is no site 'east': write its number, or list the sites: \[\[site\]\]"
+    ):
+        parse(text, FILE)
+
+
+def test_links_and_gateways_are_part_of_the_digest() -> None:
+    plain = many_sites([2, 1])
+    linked = many_sites([2, 1], (SiteLink(0, 1, 2),))
+    daemons = (msgspec.structs.replace(plain.daemons[0], gateway=False), *plain.daemons[1:])
+    no_gateway = msgspec.structs.replace(plain, daemons=daemons)
+    assert len({one.digest() for one in (plain, linked, no_gateway)}) == 3

@@ -22,7 +22,7 @@ from tests.unit.protocol.builders import VIEW, B, alive, codec_of, frames_in
 from tests.unit.protocol.network import SECOND_US, START_US, TinyNetwork, instant, make_daemon
 
 RELIABLE_OR_STRONGER = [service for service in Service if service is not Service.UNRELIABLE]
-CLUSTERS = pytest.mark.parametrize("make_cluster", [one_site, one_daemon_sites], ids=["ring", "mesh"])
+CLUSTERS = pytest.mark.parametrize("make_cluster", [one_site, one_daemon_sites], ids=["ring", "alone"])
 MakeCluster = Callable[[int], Cluster]
 
 

@@ -198,6 +198,14 @@ def test_foreign_pieces_fill_packets_in_the_order_in_which_they_came() -> None:
     assert not foreign
 
 
+def test_the_status_tells_of_sites_and_links() -> None:
+    status = operation(LIVES[3], two_rings()).snapshot()
+    assert status["sites"] == ["0", "1"]
+    assert status["links"] == ["0 - 1: 1"]
+    assert status["speaks_for_its_site"] == "c"
+    assert "sites" not in operation(LIVES[0], many_sites([4])).snapshot()
+
+
 # --- one link
 
 

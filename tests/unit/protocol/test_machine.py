@@ -7,7 +7,7 @@ from enum import Enum
 
 import pytest
 
-from covey.cluster import one_site
+from covey.cluster import SiteLink, many_sites, one_site
 from covey.config import Settings
 from covey.ids import Ballot, Life
 from covey.protocol.counters import Counter, Dropped
@@ -202,6 +202,25 @@ def test_a_proposal_that_no_proposer_would_make_to_us_is_dropped(members: tuple[
     assert give(network, 0, B, NewMemb(above(network, B), members)) == []
     assert machine.state is State.OP
     assert sum(machine.kit.count.values()) == dropped + 1
+
+
+@pytest.mark.parametrize(
+    "links",
+    [(), (SiteLink(0, 1), SiteLink(0, 2), SiteLink(1, 2)), (SiteLink(0, 1, 9), SiteLink(1, 2)), (SiteLink(0, 1),)],
+    ids=["none", "one that is not configured", "at another cost", "not all of them"],
+)
+def test_a_proposal_whose_links_do_not_join_its_sites_is_dropped(links: tuple[SiteLink, ...]) -> None:
+    chain = (SiteLink(0, 1), SiteLink(1, 2))
+    network = TinyNetwork(many_sites([1, 1, 1], chain))
+    network.form_view()
+    network.run(SECOND_US)
+    machine = network.daemons[0].engine.machine
+    ballot = Ballot(machine.counter + 1, B.rank, B.boot)
+    assert give(network, 0, B, NewMemb(ballot, (A, B, C), links)) == []
+    assert machine.kit.count[Counter.PROPOSAL_NOT_JOINED] == 1
+    assert machine.state is State.OP
+    give(network, 0, B, NewMemb(ballot, (A, B, C), chain))
+    assert machine.attempt == (ballot, (A, B, C), chain)
 
 
 def test_a_refused_proposer_learns_the_counter_and_listens_again() -> None:

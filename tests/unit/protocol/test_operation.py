@@ -289,13 +289,13 @@ def moments(cluster: Cluster, service: Service, unreliable: int) -> list[tuple[i
     return sorted(seen.items())
 
 
-@pytest.mark.parametrize("cluster", [one_site(3), one_daemon_sites(3)], ids=["ring", "mesh"])
+@pytest.mark.parametrize("cluster", [one_site(3), one_daemon_sites(3)], ids=["ring", "alone"])
 @pytest.mark.parametrize("service", list(Service)[1:])
 def test_lost_unreliable_messages_delay_no_other(cluster: Cluster, service: Service) -> None:
     assert moments(cluster, service, unreliable=50) == moments(cluster, service, unreliable=0)
 
 
-@pytest.mark.parametrize("cluster", [one_site(3), one_daemon_sites(3)], ids=["ring", "mesh"])
+@pytest.mark.parametrize("cluster", [one_site(3), one_daemon_sites(3)], ids=["ring", "alone"])
 def test_a_closed_window_is_counted_and_opens_again(cluster: Cluster) -> None:
     network = quiet(cluster, Settings(ring_bundles_unstable=2, source_bundles_unstable=2))
     for seq in range(1, 31):

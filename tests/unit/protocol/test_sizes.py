@@ -5,12 +5,22 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from covey.cluster import DAEMONS_MAX, one_daemon_sites, one_site
+from covey.cluster import (
+    DAEMONS_MAX,
+    LINK_COST_MAX,
+    LINKS_MAX,
+    SITE_MAX,
+    SiteLink,
+    many_sites,
+    one_daemon_sites,
+    one_site,
+)
 from covey.config import AROUND_BYTES, DATAGRAM_BYTES_MAX, Settings, lan
 from covey.errors import ConfigError
-from covey.ids import Instant, Life
+from covey.ids import INFINITE, Ballot, Instant, Life
 from covey.protocol.building import build_daemon
 from covey.protocol.evs.codec import RESEND_OVERHEAD, Codec
+from covey.protocol.evs.frames import NewMemb
 from covey.protocol.evs.sizes import check_sizes
 from covey.protocol.wire.bundles import BUNDLE_OVERHEAD
 
@@ -32,6 +42,26 @@ def test_what_would_not_fit_is_refused_with_a_remedy(settings: dict[str, int]) -
 def test_many_sites_with_wide_windows_are_refused() -> None:
     with pytest.raises(ConfigError, match="STATETRANS"):
         check_sizes(one_daemon_sites(50), Settings(source_bundles_unstable=500))
+
+
+def test_the_largest_proposal_fits() -> None:
+    lives = tuple(Life(rank, INFINITE - 1) for rank in range(DAEMONS_MAX))
+    links = (SiteLink(SITE_MAX - 1, SITE_MAX, LINK_COST_MAX),) * LINKS_MAX
+    codec = Codec("c" * 255, 0, lives[0])
+    assert len(codec.encode(NewMemb(Ballot(INFINITE - 1, 1, INFINITE - 1), lives, links))) <= DATAGRAM_BYTES_MAX
+
+
+def test_more_links_than_a_proposal_names_are_refused() -> None:
+    assert len(one_daemon_sites(50).all_links) == LINKS_MAX
+    with pytest.raises(ConfigError, match="there are 1275 links: at most 1225"):
+        one_daemon_sites(51)
+
+
+def test_in_a_view_of_one_site_more_may_be_under_way_and_that_fits_too() -> None:
+    with pytest.raises(ConfigError, match="STATETRANS"):
+        check_sizes(one_site(DAEMONS_MAX), msgspec.structs.replace(lan(DAEMONS_MAX), ring_bundles_unstable=2_500))
+    with pytest.raises(ConfigError, match="STATETRANS"):
+        check_sizes(many_sites([512, 512]), msgspec.structs.replace(lan(DAEMONS_MAX), ring_bundles_unstable=2_500))
 
 
 def test_what_stands_around_a_bundle_is_within_its_bound() -> None:

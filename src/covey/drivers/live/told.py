@@ -39,7 +39,7 @@ class RingStatus(LinkStatus):
 def ring_of(link: LinkStatus) -> RingStatus | None:
     """None if these are links of another kind.
 
-    >>> ring_of({"kind": "mesh"}) is None
+    >>> ring_of({"kind": "alone"}) is None
     True
     """
     return cast("RingStatus", link) if link["kind"] == "ring" else None

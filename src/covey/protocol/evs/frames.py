@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from covey.cluster import DAEMONS_MAX, SiteLink
+from covey.cluster import DAEMONS_MAX, LINKS_MAX, SiteLink
 from covey.config import FRAME_ITEMS_MAX as REQUESTS_MAX
 from covey.ids import Ballot, Life, Natural, Rank
 from covey.protocol.values import Bundle, Declaration, Payload, Stamp
@@ -75,7 +75,7 @@ class NewMemb(Control, frozen=True):
 
     attempt: Ballot
     members: Lives
-    links: Annotated[tuple[SiteLink, ...], Meta(max_length=REQUESTS_MAX)] = ()
+    links: Annotated[tuple[SiteLink, ...], Meta(max_length=LINKS_MAX)] = ()
     """Between the sites of the members."""
 
 

@@ -8,7 +8,7 @@ from covey.protocol.status import LinkStatus
 
 
 class EvsLinkStatus(LinkStatus):
-    """Its kind is `ring`, or for the only daemon of a site `mesh`."""
+    """Its kind is `ring`, or for the only daemon of a site `alone`."""
 
     token: NotRequired[int]
     """Of a ring, like the next ones: how often it was passed."""
@@ -16,6 +16,12 @@ class EvsLinkStatus(LinkStatus):
     packets_received: NotRequired[int]
     packets_kept: NotRequired[int]
     packets_unstable_max: NotRequired[int]
+    sites: NotRequired[list[str]]
+    """Of a view of several sites, like the next ones."""
+    links: NotRequired[list[str]]
+    """Between them, each with its cost."""
+    speaks_for_its_site: NotRequired[str]
+    """The daemon that ends the links of our site."""
     undelivered: int
     unstable: bool
     line: int

@@ -246,7 +246,17 @@ class Operation:
             "line": order.line(),
             "safe_line": order.safe_line(),
         }
-        return cast("EvsLinkStatus", self.stamper.snapshot() | common)
+        return cast("EvsLinkStatus", self.stamper.snapshot() | common | self._sites_snapshot())
+
+    def _sites_snapshot(self) -> dict[str, object]:
+        relay, name = self.relay, self.kit.cluster.site_name
+        if not relay.has_other_sites:
+            return {}
+        return {
+            "sites": [name(site) for site in relay.sites],
+            "links": [f"{name(one)} - {name(other)}: {cost}" for one, other, cost in self.overlay],
+            "speaks_for_its_site": self.kit.name(relay.representative),
+        }
 
     def check(self, full: bool) -> None:
         self.stamper.check()

@@ -51,14 +51,23 @@ def largest_frames(
     floor = Floor(_MOST, 1_023)
     floors = ((_MOST, floor),) * sites
     token = Token(_BALLOT, _MOST, _MOST, floor, floor, floors, _MOST, _MOST, _MOST, _MOST, (_MOST,) * requests)
-    extras = ((_MOST, _MOST),) * (ring if sites == 1 else source)
-    site = SiteDeclaration(_MOST, _MOST, _MOST, _MOST, extras, (Announcement(_MOST, _MOST),) * _ANNOUNCEMENTS)
-    declaration = Declaration(_BALLOT, Position(_MOST, _MOST), _MOST, _MOST, lives, (site,) * sites)
     frames = (
         Join(alive, _MOST, lives),
         token,
-        StateTrans(_BALLOT, declaration, lives, _MOST, 1 << 24, b"", progress=True),
+        StateTrans(_BALLOT, _declaration(lives, sites, source), lives, _MOST, 1 << 24, b"", progress=True),
+        StateTrans(_BALLOT, _declaration(lives, 1, ring), lives, _MOST, 1 << 24, b"", progress=True),
         Want(_BALLOT, ((_MOST, _MOST, _MOST),) * batch),
     )
     codec = Codec("c" * name_bytes, 0, lives[0])
-    return {type(frame).__name__.upper(): len(codec.encode(frame)) for frame in frames}
+    sizes: dict[str, int] = {}
+    for frame in frames:
+        name = type(frame).__name__.upper()
+        sizes[name] = max(sizes.get(name, 0), len(codec.encode(frame)))
+    return sizes
+
+
+def _declaration(lives: tuple[Life, ...], sites: int, window: int) -> Declaration:
+    """Of a view of so many sites, each of which may have so many bundles under way."""
+    extras = ((_MOST, _MOST),) * window
+    site = SiteDeclaration(_MOST, _MOST, _MOST, _MOST, extras, (Announcement(_MOST, _MOST),) * _ANNOUNCEMENTS)
+    return Declaration(_BALLOT, Position(_MOST, _MOST), _MOST, _MOST, lives, (site,) * sites)

@@ -103,7 +103,7 @@ class AloneStamper:
         return []
 
     def snapshot(self) -> dict[str, object]:
-        return {"kind": "mesh"}
+        return {"kind": "alone"}
 
     def check(self) -> None:
         number, stamp = self._checked

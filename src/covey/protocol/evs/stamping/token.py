@@ -241,8 +241,9 @@ class TokenStamper:
 
     def _window(self) -> int:
         """The number of the last bundle that may be under way."""
-        received = self._flow.order.stability.received_by_all(self._kit.site)
-        return received + self._kit.settings.ring_bundles_unstable
+        received, settings = self._flow.order.stability.received_by_all(self._kit.site), self._kit.settings
+        window = settings.source_bundles_unstable if self._relay.has_other_sites else settings.ring_bundles_unstable
+        return received + window
 
     def _has_window(self) -> bool:
         return self.site_seq < self._window()
