@@ -1,7 +1,7 @@
 """How long messages take between sites, in virtual time, without loss: within rule W8 for every message of a stream.
 
-D is the longest way between two sites, h the interval of announcements, T a rotation of a ring and the hop that brings a
-packet. What is sent before the others have heard of the first message after a silence takes up to D more, as the first.
+D is the longest way between two sites, h the interval of announcements, T a rotation of a ring and the hop that brings
+a packet. What is sent before the others have heard of the first message after a silence takes up to D more, like it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from covey.cluster import Cluster, many_sites, one_daemon_sites
@@ -10,12 +11,13 @@ from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Deliver, Effect, LinkSend, Send, Stamped
 from covey.protocol.evs.codec import CHUNK_OVERHEAD
 from covey.protocol.evs.deadlines import EvsDeadline
-from covey.protocol.evs.frames import Announce, Chunk, Data, Token, Unreliable
+from covey.protocol.evs.frames import Announce, Chunk, Data, Hurry, Parked, Token, Unreliable
 from covey.protocol.evs.growth import Growth
 from covey.protocol.evs.links.foreign import Foreign
 from covey.protocol.evs.links.link import IdealLink, QueueClass
 from covey.protocol.evs.operation import Operation
 from covey.protocol.evs.overlay import overlay
+from covey.protocol.evs.stamping.token import TokenStamper
 from covey.protocol.evs.states import Reason, State
 from covey.protocol.transport.queue import SubmitQueue, Waiting
 from covey.protocol.values import Kind, Service
@@ -259,3 +261,22 @@ def test_a_link_that_fails_ends_the_view(link: TestLink) -> None:
     assert engine.machine.state is State.SEG
     assert engine.machine.reason is Reason.LINK_FAILED
     assert engine.machine.ending.detail == "b: the other end does not answer"
+
+
+# --- a token parked elsewhere
+
+
+@pytest.mark.parametrize(("window", "says"), [(200, True), (1, False)])
+def test_who_has_something_to_send_wants_a_parked_token_at_once_or_when_its_window_may_be_open(
+    window: int, says: bool
+) -> None:
+    mate = operation(LIVES[1], two_rings())
+    stamper = mate.stamper
+    assert isinstance(stamper, TokenStamper)
+    mate.kit.settings = msgspec.structs.replace(mate.kit.settings, source_bundles_unstable=window)
+    mate.start(0)
+    stamper.site_seq = 1
+    mate.queue.put(Waiting(1, 1, 1, Service.RELIABLE, (), b"x", Kind.RAW, 0, 1))
+    said = mate.on_site_frame(LIVES[0], Parked(VIEW, 5), 1_000)
+    assert [type(frame_of(mate, one)) for one in said if isinstance(one, Send)] == ([Hurry] if says else [])
+    assert mate.kit.deadlines.at(EvsDeadline.HURRY) == 1_000 + mate.kit.settings.hurry_ms * 1_000

@@ -27,7 +27,6 @@ class Flow:
         self.kit = kit
         self.view = view
         self.members = members
-        self.others = tuple(life.rank for life in members if life != kit.me)
         self.queue = queue
         self._site = kit.site
         sites = tuple(sorted({kit.site_of(life) for life in members}))

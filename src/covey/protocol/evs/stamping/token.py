@@ -131,10 +131,17 @@ class TokenStamper:
             return self._on_ack(sender, frame)
         if isinstance(frame, Parked):
             self.ring.on_parked(frame, self._kit.deadlines)
-            return [*self.submitted(now_us)] if self._flow.queue.length and self._has_window() else []
+            return [*self._want_parked(now_us)] if self._flow.queue.length else []
         assert isinstance(frame, Hurry)
         self._must_go_round = True
         return [*self._visit(now_us, may_rest=False)] if self.ring.on_hurry(now_us) is not None else []
+
+    def _want_parked(self, now_us: int) -> list[Effect]:
+        """At once; but where our window is closed by what other sites lack, the token would come in vain, and often."""
+        if not self._relay.has_other_sites or self.site_seq < self._window():
+            return self.submitted(now_us)
+        self._kit.deadlines.set_if_clear(EvsDeadline.HURRY, now_us + self._kit.settings.hurry_ms * 1_000)
+        return []
 
     def _on_ack(self, sender: int, frame: Ack) -> list[Effect | Dropped]:
         """What it allows is delivered when all datagrams of the step were taken."""
@@ -244,9 +251,6 @@ class TokenStamper:
         received, settings = self._flow.order.stability.received_by_all(self._kit.site), self._kit.settings
         window = settings.source_bundles_unstable if self._relay.has_other_sites else settings.ring_bundles_unstable
         return received + window
-
-    def _has_window(self) -> bool:
-        return self.site_seq < self._window()
 
     def _stamp_waiting(self, token: Token, packer: Packer, allowance: int, foreign: int, now_us: int) -> list[Effect]:
         """As much as the windows of packets and of bundles leave room for."""
