@@ -95,6 +95,8 @@ class Cluster(msgspec.Struct, frozen=True):
     def _check_sites(self) -> None:
         if len(set(self.site_names)) != len(self.site_names):
             raise ConfigError(f"a site is named twice: {sorted(self.site_names)}; give each its own name")
+        for problem in filter(None, map(daemon_problem, self.site_names)):
+            raise ConfigError(f"of a site: {problem}")
         sites = self.sites
         if len(sites) > 1:
             for site in sites:
@@ -109,6 +111,8 @@ class Cluster(msgspec.Struct, frozen=True):
             raise ConfigError(f"there are {len(self.all_links)} links: at most {LINKS_MAX} are supported; list fewer")
         seen: set[tuple[int, int]] = set()
         for one, other, cost in self.links:
+            if not 0 <= one <= other <= SITE_MAX:
+                raise ConfigError(f"a link joins {one} and {other}: write sites from 0 to {SITE_MAX}, the lower first")
             between = f"the link between {self.site_name(one)} and {self.site_name(other)}"
             if one == other:
                 raise ConfigError(f"{between} joins a site with itself: name two sites")

@@ -160,7 +160,8 @@ def _line_of_link(rule: str, document: Document, text: str) -> str:
     """The last link between the sites that a rule speaks of: where one is there twice, that is one too many."""
     for index, link in reversed(list(enumerate(document.link))):
         one, other = map(str, link.between)
-        if f"between {one} and {other}" in rule or f"between {other} and {one}" in rule:
+        ends = f"{one} and {other}", f"{other} and {one}"
+        if any(f"between {pair}{after}" in rule for pair in ends for after in " :"):
             return line_of(text, f"link[{index}].cost", "cost" if "cost" in rule else "between")
     return line_of(text, "link[0].between", "between") if document.link and "[[link]]" in rule else ""
 

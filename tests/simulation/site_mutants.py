@@ -7,7 +7,6 @@ from typing import Any
 from covey.protocol.effects import Effect
 from covey.protocol.evs.announcing import Announcer
 from covey.protocol.evs.links.relay import Relay
-from covey.protocol.evs.links.ring import Ring
 from covey.protocol.evs.stamping import token
 from covey.protocol.values import Announcement
 
@@ -65,13 +64,6 @@ def _told_nobody(right: Any) -> Any:
 SITE_MUTANTS: dict[str, Mutant] = {
     "announced without the token": Mutant(
         "M5", "a site's promise does not bind who stamps", token.TokenStamper, "announce", _announce_at_once
-    ),
-    "other sites counted like ours": Mutant(
-        "blame",
-        "what some ring-mates lack is let go",
-        Ring,
-        "_top",
-        lambda right: lambda self, site, mine: mine.site_seq,
     ),
     "received is held in a ring": Mutant(
         "M6", "a site's line is what its daemons have got", token.TokenStamper, "_standing", _received_is_line

@@ -285,3 +285,15 @@ def test_links_and_gateways_are_part_of_the_digest() -> None:
     daemons = (msgspec.structs.replace(plain.daemons[0], gateway=False), *plain.daemons[1:])
     no_gateway = msgspec.structs.replace(plain, daemons=daemons)
     assert len({one.digest() for one in (plain, linked, no_gateway)}) == 3
+
+
+@pytest.mark.parametrize("link", [SiteLink(1, 0), SiteLink(-1, 1), SiteLink(0, 65_536)])
+def test_a_link_between_numbers_that_are_no_sites_is_refused(link: SiteLink) -> None:
+    with pytest.raises(ConfigError, match="write sites from 0 to 65535, the lower first"):
+        many_sites([1, 1], (link,))
+
+
+@pytest.mark.parametrize("name", ["", "two words", "a:b", "x" * 33])
+def test_a_site_is_called_like_a_daemon(name: str) -> None:
+    with pytest.raises(ConfigError, match="of a site: "):
+        msgspec.structs.replace(many_sites([1, 1]), site_names=(name, "west"))

@@ -147,7 +147,7 @@ def _asked(sites: int | None, daemons: int | None, clients: int | None, seconds:
     if max(sites or 1, daemons or 2) < 2:
         _fail("a partition needs at least two daemons: --daemons 2")
     if sites is not None and sites > SITES_MAX:
-        _fail(f"--sites {sites}: the simulator links every site with every other; at most {SITES_MAX}")
+        _fail(f"--sites {sites}: at most {SITES_MAX} can be simulated")
     if seconds is not None and not 0 < seconds <= SECONDS_MAX:
         _fail(f"--seconds {seconds:g}: write a number of virtual seconds above 0, at most {SECONDS_MAX}")
     return Asked(sites=sites, daemons=daemons, clients=clients, seconds=seconds)

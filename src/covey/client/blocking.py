@@ -100,6 +100,8 @@ class Session(SessionBase):
     def __init__(self, plan: ConnectPlan, dialled: Dialled, alive_thread: bool = False) -> None:
         super().__init__(plan, *dialled, time.monotonic())
         self._lock = threading.RLock()  # A handler of signals may call us while we are called.
+        self._asking = False
+        """A request is being made and written: a handler of signals must not make another in its middle."""
         self._turn = threading.RLock()
         """Of those who wait for room, one watches the socket."""
         self._reader: int | None = None
@@ -251,17 +253,33 @@ class Session(SessionBase):
     def _ask(self, request: Callable[[ClientProtocol, *Asked], Answer], *asked: *Asked) -> Answer:
         """What the protocol answers to a request, which is written when this returns; SessionOverError if it cannot."""
         with self._lock:
-            stream, watch = self._stream, self._watch
-            if watch.interval_s and time.monotonic() - watch.heard_at > watch.interval_s:
-                self._look(stream, watch.due)
-            if stream.at_end or stream.is_broken:  # Not `is_over`: this is done for every message.
-                raise self._over()
-            answer = request(stream.protocol, *asked)
-            emptied = stream.emptied
-            stream.write()
+            if self._asking:
+                raise LocalProtocolError(
+                    "a handler of signals asks for something while its thread does: let it set a flag, and send when "
+                    "the call that it interrupted has returned"
+                )
+            self._asking = True
+            try:
+                stream, answer, emptied = self._request(request, *asked)
+            finally:
+                self._asking = False
         if stream.emptied == emptied:
             self._written(stream, emptied)
         return answer
+
+    def _request(
+        self, request: Callable[[ClientProtocol, *Asked], Answer], *asked: *Asked
+    ) -> tuple[Stream, Answer, int]:
+        """The stream that it was written to, what was answered, and how often that stream had been emptied before."""
+        stream, watch = self._stream, self._watch
+        if watch.interval_s and time.monotonic() - watch.heard_at > watch.interval_s:
+            self._look(stream, watch.due)
+        if stream.at_end or stream.is_broken:  # Not `is_over`: this is done for every message.
+            raise self._over()
+        answer = request(stream.protocol, *asked)
+        emptied = stream.emptied
+        stream.write()
+        return stream, answer, emptied
 
     def _written(self, stream: Stream, asked: int) -> None:
         """Until all that was asked for then is written."""
@@ -282,14 +300,16 @@ class Session(SessionBase):
         if not only_listens:
             self._wait(stream, deadline, reading=True)
             return
-        data = None
+        error = None
         try:
-            data = stream.hear()
+            error = stream.hear()
         finally:
             with self._lock:
+                if error is not None:
+                    self._put(stream, stream.heard(error), 0)
+                elif stream.has_early:
+                    self._take(stream)
                 stream.end_wait()
-                if data is not None:
-                    self._put(stream, stream.heard(data), len(data) if isinstance(data, bytes) else 0)
 
     def _wait(self, stream: Stream, deadline: float, *, reading: bool) -> None:
         """Until the socket can be read, and is, or can be written, and is; no longer than the deadline."""

@@ -52,6 +52,8 @@ class Stream:
         self.unsent: list[Payload] = []
         """What the socket did not take. Where each request is followed by a `write`, nothing else waits either."""
         self._unsent_bytes = 0
+        self._early: list[bytes] = []
+        """Read by `hear`, and not shown to the protocol yet: a handler of signals may come in between."""
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -74,10 +76,17 @@ class Stream:
         """Something was asked for and is not written, as far as the protocol may say it now."""
         return bool(self.unsent or self._outbox.size) or self.protocol.has_more_to_say
 
+    @property
+    def has_early(self) -> bool:
+        return bool(self._early)
+
     def read(self) -> tuple[list[Event], int]:
         """What happened, and how many bytes said so; both are empty if nothing has come yet, or nothing will."""
         if self.at_end:
             return [], 0
+        if self._early:
+            data = self._early.pop(0)
+            return self.heard(data), len(data)
         try:
             data = os.read(self._socket.fileno(), READ_BYTES)
         except (BlockingIOError, InterruptedError):
@@ -86,13 +95,15 @@ class Stream:
             return self.heard(error), 0
         return self.heard(data), len(data)
 
-    def hear(self) -> bytes | OSError | None:
-        """What comes within HEAR_S; None if nothing does. The thread has begun to wait, and gives it to `heard`."""
+    def hear(self) -> OSError | None:
+        """Keep what comes within HEAR_S for `read`; why nothing more will come. The thread has begun to wait."""
         try:
-            return self._socket.recv(READ_BYTES)
+            if not self._early:  # In one call: no handler of signals runs between the read and where it is kept.
+                self._early.extend(map(self._socket.recv, (READ_BYTES,)))
         except OSError as error:
             is_over = error.errno is not None  # It has none when our own time is up.
             return error if is_over else None
+        return None
 
     def heard(self, data: bytes | OSError) -> list[Event]:
         """What happened, from what a read gave."""
@@ -124,8 +135,8 @@ class Stream:
             else:
                 self.unsent = unsent_after(self.unsent, sent) if sent < self._unsent_bytes else []
                 self._unsent_bytes -= sent
-                if not self.unsent and not self._outbox.size:  # Not `waiting_bytes`: this is done for every message.
-                    break
+                if not self.unsent and not self._outbox.size and not self.protocol.owes_life:
+                    break  # Not `waiting_bytes`: this is done for every message.
         else:
             return True  # Nothing is written any more: there is no room to wait for.
         self.emptied += 1

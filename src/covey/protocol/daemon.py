@@ -100,8 +100,8 @@ class Daemon(Generic[E]):
         """The rest of it: what the step has sent is delivered here too."""
         delivered: list[Effect] = []
         if self._worked or self._sent:
-            unsent = self._queue.length
             delivered = self.engine.progress(self._now_us) if self._sent else []
+            unsent = self._queue.length
             self.clients.observe(self._sent + delivered, self._now_us)
             self.clients.go_on_soon(self._now_us, has_submitted=self._queue.length > unsent)
             self._worked, self._sent = False, []

@@ -76,7 +76,7 @@ class Requests:
                 words.put_back(word)
         if session.phase is Phase.ENDING:
             words.clear()
-        elif words.problem is not None and turn > 0 and not waits:
+        elif words.problem is not None and not waits:
             self._broken(session, words.problem)
         elif not words:
             self._desk.queue.give_up(session.number)  # What waited for room may have been refused for another reason.

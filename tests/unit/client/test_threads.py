@@ -294,6 +294,60 @@ def test_what_a_handler_of_signals_has_read_and_not_taken_is_seen_without_more_b
         assert taken == [covey.Transitional("room")]
 
 
+@contextmanager
+def signalled_while_it_waits(session: Session, daemon: Daemon) -> Iterator[None]:
+    """Another thread notes a signal while ours waits; its handler runs when the wait ends, with what came."""
+
+    def later() -> None:
+        while not session._stream._waiting:
+            time.sleep(0.001)
+        signal.raise_signal(signal.SIGUSR1)
+        daemon.say(GroupSignal("one"))
+
+    thread = threading.Thread(target=later)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def test_what_came_with_a_signal_whose_handler_raises_is_not_lost() -> None:
+    def leave() -> None:
+        raise KeyboardInterrupt
+
+    with pair() as (ours, daemon), on_signal(signal.SIGUSR1, leave):
+        session = blocking_session(ours, interval_ms=0)
+        with signalled_while_it_waits(session, daemon), pytest.raises(KeyboardInterrupt):
+            session.receive(WITHIN_S)
+        assert session.receive(WITHIN_S) == covey.Transitional("one")
+
+
+def test_what_came_with_a_signal_comes_before_what_its_handler_reads() -> None:
+    seen: list[object] = []
+    with pair() as (ours, daemon):
+        session = blocking_session(ours, interval_ms=0)
+
+        def read() -> None:
+            daemon.say(GroupSignal("two"))
+            seen.append(session.receive(WITHIN_S))
+
+        with on_signal(signal.SIGUSR1, read), signalled_while_it_waits(session, daemon):
+            seen.append(session.receive(WITHIN_S))
+    assert sorted(map(str, seen)) == sorted(map(str, [covey.Transitional("one"), covey.Transitional("two")]))
+    assert seen[0] == covey.Transitional("one")
+
+
+def test_a_handler_of_signals_that_sends_while_its_thread_sends_is_told_what_to_do() -> None:
+    with pair() as (ours, _):
+        session = blocking_session(ours, interval_ms=0)
+        session._asking = True  # As it is in the middle of a request.
+        with pytest.raises(covey.LocalProtocolError, match="let it set a flag"):
+            session.send("room", b"x")
+        session._asking = False
+        assert session.send("room", b"x") == 1
+
+
 def test_signals_that_come_and_come_do_not_keep_a_wait_from_ending() -> None:
     """A wait that each of them begins anew would never end."""
     came = 0

@@ -187,3 +187,13 @@ def test_a_view_elsewhere_comes_whole_or_not_at_all_with_its_links() -> None:
     crowd = Crowd().working(C, D)
     assert to_propose(crowd.hearing, CHAIN, (A,), (), 0) == [A]
     assert to_propose(crowd.hear(B).hearing, CHAIN, (A,), (), 0) == [A, B, C, D]
+
+
+def test_who_is_not_joined_keeps_nobody_out() -> None:
+    """A hub in site 2: a and c meet, though b, whom no link joins with a but through c, does not hear c."""
+    star = many_sites([1, 1, 1], (SiteLink(0, 2), SiteLink(1, 2)))
+    crowd = deaf_pair(B, C)
+    crowd.deaf |= {(C.rank, B.rank)}
+    crowd.hear(B, C)
+    assert free_clique(crowd.hearing, star, (), 0) == [0, 2]
+    assert to_propose(crowd.hearing, star, (A,), (), 0) == [A, C]

@@ -127,3 +127,14 @@ def test_sizes_are_right_whatever_happens(operations: list[tuple[str, int, int]]
             box.check()  # X1
         waiting = [one for box in boxes for one in box.entries()]
         assert total.size == sum(one.weight for one in set(waiting)) + USER_BYTES * len(waiting)  # X2
+
+
+def test_a_small_message_does_not_keep_the_whole_read_that_it_came_in() -> None:
+    read = bytes(60_000)
+    one = bundle(1, payload=memoryview(read)[:100])
+    entry = NATIVE.entry(Deliver(VIEW, one, (one.payload,)))
+    notice = entry.notice
+    assert isinstance(notice, Deliver)
+    assert bytes(notice.bundle.payload) == bytes(100)
+    assert not isinstance(notice.bundle.payload, memoryview)
+    assert not any(isinstance(part, memoryview) for part in entry.parts())

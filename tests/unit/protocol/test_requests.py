@@ -11,6 +11,7 @@ from covey.protocol.effects import ClientReading
 from covey.protocol.inputs import ClientBytes, ClientGone
 from covey.protocol.portions import Portions
 from covey.protocol.transport.queue import SubmitQueue
+from covey.protocol.values import Service
 from covey.protocol.wire.session import encode_word
 from covey.protocol.wire.words import Arrived, Bye, JoinGroup, LeaveGroup
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
@@ -217,3 +218,27 @@ def test_what_is_ordered_because_of_a_delivery_does_not_wait_for_the_next_event(
     assert daemon.next_deadline_us() == house.now
     house.give(0)
     assert daemon.clients.snapshot(house.now)["blocked"] == ["room", "slow@a"]
+
+
+@pytest.mark.parametrize("messages", [1, 2, 3, 4])
+def test_who_sends_what_is_no_frame_is_ended_wherever_its_turn_ends(messages: int) -> None:
+    house = network(1, portions=Portions(words=10, turn=2))
+    peer = Peer(house)
+    peer.hello("al")
+    services = [Service.CAUSAL if number % 2 else Service.AGREED for number in range(messages)]
+    peer.write(b"".join(peer.sending("room", service=one) for one in services) + b"\xff\xff\xff\xff\x01")
+    house.run(SECOND_US)
+    assert "Ended" in kinds(peer.read())
+
+
+def test_a_message_that_waits_for_room_counts_in_what_waits() -> None:
+    house = network(2, Settings(session_send_bytes=60_000, submit_queue_bytes=120_000))
+    peer = Peer(house)
+    peer.hello("al")
+    house.loses = lambda *_: True  # Nothing is stamped for a while.
+    for _ in range(2):
+        peer.write(peer.sending("room", payload=bytes(50_000)))
+    session = house.daemons[0].clients._desk.by_connection[1]
+    assert session.words
+    assert session.words.size > 50_000
+    assert house.daemons[0].clients._desk.total.size >= session.words.size

@@ -107,7 +107,9 @@ def draw(seed: int, asked: Asked, random: Random) -> RunOptions:
     return RunOptions(
         seed=seed,
         cluster=cluster,
-        settings=_limits(seed, _bounds(seed, _large_packets(seed, far, _settings(cluster, far, random)))),
+        settings=_visits(
+            seed, _limits(seed, _bounds(seed, _large_packets(seed, far, _settings(cluster, far, random))))
+        ),
         network=_network(kinds, sites, random),
         kinds=kinds,
         seconds=asked.seconds if asked.seconds is not None else random.uniform(5.0, 8.0) * min(1.0, 4.0 / weight),
@@ -188,9 +190,9 @@ def _linked(daemons: list[int], random: Random) -> Cluster:
     cluster = many_sites(daemons, tuple(SiteLink(*pair, random.choice(costs)) for pair in sorted(links)))
     if random.random() < 0.5:
         return cluster
-    firsts = {one.site: one.name for one in reversed(cluster.daemons)}
+    sure = {site: random.choice([one.name for one in cluster.daemons if one.site == site]) for site in sites}
     chosen = tuple(
-        msgspec.structs.replace(one, gateway=random.random() < 0.5 or firsts[one.site] == one.name)
+        msgspec.structs.replace(one, gateway=random.random() < 0.5 or sure[one.site] == one.name)
         for one in cluster.daemons
     )
     return msgspec.structs.replace(cluster, daemons=chosen)
@@ -256,6 +258,13 @@ def _portions(seed: int) -> Portions:
         late=random.choice((0, 1)),
         behind_late=random.choice((5, 50)),
     )
+
+
+def _visits(seed: int, settings: Settings) -> Settings:
+    """In one seed of ten a visit of the token sends one packet, by a generator of its own."""
+    if Random(f"covey {seed} visits").random() < 0.9:
+        return settings
+    return msgspec.structs.replace(settings, ring_packets_per_visit=1)
 
 
 def _limits(seed: int, settings: Settings) -> Settings:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from covey.protocol.effects import Deliver
 from covey.protocol.notices import (
     DaemonSpoke,
@@ -120,11 +122,11 @@ class DataEntry(Entry):
     __slots__ = ("_body_bytes",)
 
     def __init__(self, effect: Deliver) -> None:
-        payloads = effect.payloads
-        if len(payloads) == 1:
-            payloads = (_unpinned(payloads[0]),)
-        self._body_bytes = sum(map(len, payloads))
-        super().__init__(effect, arrived_bytes(effect.bundle) + self._body_bytes, payloads)
+        if len(effect.payloads) == 1 and (copied := _unpinned(effect.payloads[0])) is not effect.payloads[0]:
+            # The entry keeps what it tells: that must not hold on to the whole either.
+            effect = Deliver(effect.view, msgspec.structs.replace(effect.bundle, payload=copied), (copied,))
+        self._body_bytes = sum(map(len, effect.payloads))
+        super().__init__(effect, arrived_bytes(effect.bundle) + self._body_bytes, effect.payloads)
 
     def parts(self) -> tuple[Payload, ...]:
         effect = self.notice

@@ -36,6 +36,8 @@ class NativeReader:
         self._splitter = Splitter(HELLO_BYTES_MAX)
         self._reads: deque[tuple[Iterator[Frame], int]] = deque()
         self._waits: Request | None = None
+        self._waits_bytes = 0  # Of what waits, where the read it came in is counted no more.
+        self._is_alone = False  # The last request was the end of its read.
         self._ahead: Frame | None = None
         """Of the first read: looked at, and not for the run before it."""
         self._joining = Joining()
@@ -47,7 +49,7 @@ class NativeReader:
 
     @property
     def size(self) -> int:
-        return self._read_bytes + len(self._splitter.kept)
+        return self._read_bytes + self._waits_bytes + len(self._splitter.kept)
 
     @property
     def problem(self) -> FrameError | None:
@@ -63,7 +65,7 @@ class NativeReader:
 
     def next(self) -> Request | None:
         if self._waits is not None:
-            request, self._waits = self._waits, None
+            request, self._waits, self._waits_bytes = self._waits, None, 0
             return request
         while self._reads:
             frames = self._reads[0][0]
@@ -77,7 +79,8 @@ class NativeReader:
     def _with_those_behind(self, first: Sending, frame: Frame, frames: Iterator[Frame]) -> Sending:
         """What came in the same read and goes the same way joins the first."""
         self._ahead = next(frames, None)
-        if self._ahead is None:
+        self._is_alone = self._ahead is None
+        if self._is_alone:
             self._drop_read()
             return first
         if not self._joining.begin(first, *frame):
@@ -93,12 +96,13 @@ class NativeReader:
 
     def put_back(self, request: Request) -> None:
         self._waits = request
+        self._waits_bytes = len(request.body) if self._is_alone and isinstance(request, Sending) else 0
 
     def clear(self) -> None:
         self._splitter = Splitter(HELLO_BYTES_MAX)
         self._reads.clear()
         self._waits = self._ahead = None
-        self._read_bytes = 0
+        self._read_bytes = self._waits_bytes = 0
 
 
 def _request(word: Hello | JoinGroup | LeaveGroup | Bye | ClientAlive) -> Request:

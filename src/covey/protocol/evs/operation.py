@@ -130,6 +130,8 @@ class Operation:
             return [chunks]
         taken: list[Effect | Dropped] = []
         if self.relay.speaks:
+            if not all(map(self._may_be_under_way, chunks)):
+                return [Dropped(Counter.BUNDLE_IMPOSSIBLE)]
             taken += self._pass_on(chunks, is_ours, now_us)
         for chunk in chunks:
             try:
@@ -147,6 +149,10 @@ class Operation:
                     taken += self._name_who_is_ahead(bundle.origin.rank)
                 taken += self._enter(bundle)
         return taken
+
+    def _may_be_under_way(self, chunk: Chunk) -> bool:
+        log = self.order.logs.get(chunk.site)
+        return log is not None and chunk.number <= log.gap_free + self.ahead_max
 
     def _pass_on(self, chunks: tuple[Chunk, ...], is_ours: bool, now_us: int) -> list[Effect | Dropped]:
         """To our children in the tree of its site, and to our ring if it comes from elsewhere."""
@@ -169,7 +175,7 @@ class Operation:
         if self.kit.clock.is_of_another_age(frame.last, now_us):
             return [Dropped(Counter.ANNOUNCEMENT_IMPOSSIBLE)]
         is_ahead = self.kit.clock.follow(frame.last - 1, now_us)
-        seen = self._name_who_is_ahead(sender.rank) if is_ahead else []
+        seen = self._name_who_is_ahead(self.relay.speaks_for(frame.site)) if is_ahead else []
         told: list[Effect | Dropped] = [*seen, *self._announcer.on_announce(frame, now_us)]
         return [*told, *self.submitted(now_us)] if self.queue.length else told
 

@@ -26,7 +26,7 @@ class Relay:
         self.site = cluster.daemons[me.rank].site
         self.sites = tuple(sorted(set(site_of.values())))
         self.has_other_sites = len(self.sites) > 1
-        speaks = {site: life.rank for site, life in representatives(cluster, members).items()}
+        speaks = self._speaks = {site: life.rank for site, life in representatives(cluster, members).items()}
         self.representative = speaks.get(self.site, NOBODY)
         """Of our site."""
         self.speaks = self.has_other_sites and self.representative == me.rank
@@ -46,6 +46,10 @@ class Relay:
             self._children[source] = tuple(speaks[child] for child in way.children(self.site))
             if source != self.site:
                 self._parents[source] = speaks[way.parents[self.site]]
+
+    def speaks_for(self, site: int) -> int:
+        """Who represents this site, of those in the view."""
+        return self._speaks[site]
 
     def children(self, source: int) -> tuple[int, ...]:
         """To whom we send on what this site sends; nobody, if we do not speak for ours."""

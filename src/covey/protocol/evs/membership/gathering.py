@@ -8,7 +8,7 @@ taken out of another attempt, and nobody who waits for another representative.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from covey.cluster import Cluster
 from covey.ids import Ballot, Life
@@ -28,11 +28,13 @@ def free_clique(hearing: Hearing, cluster: Cluster, excluded: Collection[int], n
         if rank not in excluded and _is_free(hearing.peers[rank]):
             _add_if_mutual(near, chosen, [rank])
     lives = [hearing.me if rank == me else hearing.peers[rank].life for rank in sorted(chosen)]
-    return [life.rank for life in joined_with(cluster, lives, hearing.me)]
+    joined = [life.rank for life in joined_with(cluster, lives, hearing.me)]
+    apart = set(chosen) - set(joined)  # They have kept out others, perhaps: choose again without them.
+    return free_clique(hearing, cluster, {*excluded, *apart}, now_us) if apart else joined
 
 
 def to_propose(
-    hearing: Hearing, cluster: Cluster, base: Iterable[Life], excluded: Collection[int], now_us: int
+    hearing: Hearing, cluster: Cluster, base: Sequence[Life], excluded: Collection[int], now_us: int
 ) -> list[Life]:
     """Everyone a gatherer may propose to: its base, then free daemons that wait for it, then whole working views.
 
@@ -49,7 +51,9 @@ def to_propose(
             _add_if_mutual(near, chosen, ring)
     lives = {life.rank: life for life in base} | {rank: peer.life for rank, peer in hearing.peers.items()}
     lives[me] = hearing.me
-    return joined_with(cluster, [lives[rank] for rank in sorted(chosen)], hearing.me)
+    joined = joined_with(cluster, [lives[rank] for rank in sorted(chosen)], hearing.me)
+    apart = set(chosen) - {life.rank for life in joined}
+    return to_propose(hearing, cluster, base, {*excluded, *apart}, now_us) if apart else joined
 
 
 def _is_free(peer: Peer) -> bool:

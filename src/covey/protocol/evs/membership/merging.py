@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from covey.ids import Life
 from covey.protocol.evs.kit import EvsKit
+from covey.protocol.evs.overlay import joined_with
 
 from .damping import Damping
 from .gathering import to_propose
@@ -59,10 +60,15 @@ class Merging:
             apart = sorted(ranks - peer.two_way_ranks - {self._kit.me.rank})
             if rank not in ranks and self._hearing.two_way(rank, now_us) and apart:
                 told.append(f"{name(rank)}: it is not connected both ways with {' '.join(map(name, apart))}")
+            elif rank not in ranks and self._hearing.two_way(rank, now_us) and self._is_unlinked(members, peer.life):
+                told.append(f"{name(rank)}: no links join its site with ours")
         for rank in self.kept_waiting(members, now_us):
             seconds = -(-self._damping.held_down_us(self._hearing.peers[rank].life, now_us) // 1_000_000)
             told.append(f"{name(rank)}: it came and went; merged again in {seconds} s")
         return told
+
+    def _is_unlinked(self, members: Members, life: Life) -> bool:
+        return life not in joined_with(self._kit.cluster, [*members, life], self._kit.me)
 
     def _has_strangers(self, members: Members, now_us: int) -> bool:
         """Cheap, and necessary for a merge: somebody is two-way with us who is no member."""

@@ -59,7 +59,7 @@ class TokenStamper:
         self._seen: tuple[object, ...] = ()
         self._must_go_round = False
         self._announcement_due = False
-        self._is_too_large = False
+        self._is_ours = False  # The next visit is for what waits here.
 
     def start(self, now_us: int) -> list[Effect]:
         """The lowest of the ring makes the token."""
@@ -72,9 +72,13 @@ class TokenStamper:
     def submitted(self, now_us: int) -> list[Effect]:
         if self.ring.resume() is not None:
             return self._use_token(now_us)  # What it allows is delivered by `progress`, when the packets have left.
-        if self.ring.may_be_kept() or not self._kit.deadlines.is_set(EvsDeadline.TOKEN_LOST):
-            return list[Effect](self.ring.hurry(now_us, self._kit.deadlines))
-        return []
+        if not self.ring.may_be_kept() and self._kit.deadlines.is_set(EvsDeadline.TOKEN_LOST):
+            return []  # It is on its way.
+        if self._relay.has_other_sites and self.site_seq >= self._window():
+            # As far as we know, other sites lack too much: the token would come in vain, and often.
+            self._kit.deadlines.set_if_clear(EvsDeadline.HURRY, now_us + self._kit.settings.hurry_ms * 1_000)
+            return []
+        return list[Effect](self.ring.hurry(now_us, self._kit.deadlines))
 
     def progress(self, now_us: int) -> list[Effect]:
         """Where somebody keeps the token, say at once what it would have asked of us."""
@@ -131,17 +135,10 @@ class TokenStamper:
             return self._on_ack(sender, frame)
         if isinstance(frame, Parked):
             self.ring.on_parked(frame, self._kit.deadlines)
-            return [*self._want_parked(now_us)] if self._flow.queue.length else []
+            return [*self.submitted(now_us)] if self._flow.queue.length else []
         assert isinstance(frame, Hurry)
         self._must_go_round = True
         return [*self._visit(now_us, may_rest=False)] if self.ring.on_hurry(now_us) is not None else []
-
-    def _want_parked(self, now_us: int) -> list[Effect]:
-        """At once; but where our window is closed by what other sites lack, the token would come in vain, and often."""
-        if not self._relay.has_other_sites or self.site_seq < self._window():
-            return self.submitted(now_us)
-        self._kit.deadlines.set_if_clear(EvsDeadline.HURRY, now_us + self._kit.settings.hurry_ms * 1_000)
-        return []
 
     def _on_ack(self, sender: int, frame: Ack) -> list[Effect | Dropped]:
         """What it allows is delivered when all datagrams of the step were taken."""
@@ -199,12 +196,13 @@ class TokenStamper:
     def _share_of_foreign(self, allowance: int) -> int:
         """What comes from other sites goes first; a quarter is left for what waits here (rule W4).
 
-        A bundle of ours that needs more packets than were left has the next visit for itself.
+        A bundle of ours that needs more packets than were left has the next visit for itself; where a visit may send
+        one packet, they take turns.
         """
-        if not self._flow.queue.length:
+        if not self._flow.queue.length or self.site_seq >= self._window():
             return allowance
-        was_too_large, self._is_too_large = self._is_too_large, False
-        return 0 if was_too_large else max(0, allowance - max(1, allowance // 4))
+        ours, self._is_ours = self._is_ours, allowance == 1 and not self._is_ours
+        return 0 if ours else allowance - (max(1, allowance // 4) if allowance > 1 else 0)
 
     def _speak(self, token: Token, now_us: int) -> list[Effect]:
         """For our site, with the token: nothing will be stamped up to our clock, and that is announced (R1, W6)."""
@@ -230,7 +228,7 @@ class TokenStamper:
         seen = (self.site_seq, ring.line_everywhere.usable, tuple(self._received_here().values()))
         is_new, self._seen = seen != self._seen, seen
         must_go_round, self._must_go_round = self._must_go_round, False
-        return not is_new and not must_go_round and ring.all_have_all(token)
+        return not (is_new or must_go_round or self._foreign) and ring.all_have_all(token)
 
     def _learn(self) -> None:
         """From a token that has just come: what the site has stamped, and how far everybody in it is."""
@@ -261,7 +259,7 @@ class TokenStamper:
         allowance -= foreign
         while allowance > 0 and self.site_seq < last and has_room and queue.length and flow.may_stamp():
             if (packer.packets or foreign) and packer.packets_after(queue.next_bytes()) > allowance:
-                self._is_too_large = not packer.packets
+                self._is_ours = not packer.packets
                 break
             self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
             effects += flow.stamp(self.site_seq, self.stamp, packer)
