@@ -32,7 +32,7 @@ class Relay:
         self.speaks = self.has_other_sites and self.representative == me.rank
         """Whether that is us, and there is somebody to speak to."""
         self.mates = tuple(life.rank for life in members if site_of[life] == self.site and life != me)
-        self._children = dict.fromkeys(self.sites, ())  # type: dict[int, tuple[int, ...]]
+        self._children: dict[int, tuple[int, ...]] = dict.fromkeys(self.sites, ())
         self._parents = dict.fromkeys(self.sites, self.representative)
         if self.speaks:
             self._take_trees(links, speaks)
