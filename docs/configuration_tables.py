@@ -34,6 +34,8 @@ UNITS: Final = {
     "sessions": "sessions",
     "groups": "groups",
     "memberships": "stays",
+    "interests": "groups",
+    "prune": "true or false",
 }
 """By the word of a field's name that says it."""
 
@@ -103,7 +105,7 @@ def settings() -> str:
 def _table_of(rows: list[Field]) -> str:
     head = ("field", "unit", "default", "meaning", "rule")
     defaults = Settings()
-    return _table(head, [(f"`{x.name}`", x.unit, f"{getattr(defaults, x.name):,}", x.meaning, x.rule) for x in rows])
+    return _table(head, [(f"`{x.name}`", x.unit, _value(getattr(defaults, x.name)), x.meaning, x.rule) for x in rows])
 
 
 def presets() -> str:
@@ -116,8 +118,14 @@ def presets() -> str:
         default = getattr(defaults, name)
         values = [getattr(preset, name) for preset in shown]
         if any(value != default for value in values):
-            rows.append((f"`{name}`", f"{default:,}", *(f"{value:,}" if value != default else "" for value in values)))
+            rows.append(
+                (f"`{name}`", _value(default), *(_value(value) if value != default else "" for value in values))
+            )
     return "\n".join(purposes) + "\n\n" + _table(head, rows)
+
+
+def _value(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:,}"
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

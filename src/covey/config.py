@@ -30,7 +30,7 @@ AROUND_BYTES = 500
 """More than all that stands in a datagram beside the payload of a bundle and the names of its groups."""
 
 
-HEADS_BYTES_MAX = 340
+HEADS_BYTES_MAX = 348
 """Of a packet with one piece of a bundle: all but the piece, where the cluster has the longest name."""
 
 
@@ -54,6 +54,9 @@ MAY_BE_ZERO = frozenset(
     {"block_percent", "session_silence_max_ms", "session_lag_max_ms", "clients_bytes_max", "token_rest_ms"}
 )
 """Settings that 0 switches off, or leaves to the machine."""
+
+SWITCHES = frozenset({"prune"})
+"""Settings that are true or false."""
 
 FRAME_ITEMS_MAX = 4_096
 """What fits one frame: more is refused here, before a peer would have to."""
@@ -242,7 +245,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     dropped; so is a token that claims such a number. Bounds the store of sent packets to three times this.
 
     Checked: at least the packets of the largest bundle with the longest names: (`bundle_bytes` + 8,692) /
-    (`packet_bytes` - 332), rounded up
+    (`packet_bytes` - 348), rounded up
     """
     ring_packets_after_token: int = 6
     """How many packets of a visit follow the token instead of preceding it. More: the successor starts sooner, and
@@ -265,6 +268,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     submit_queue_bytes: int = 16 * 1024 * 1024
     """Payload that may wait to be stamped. A submission that does not fit is refused; an empty queue takes any one
     message. More: memory, and messages wait longer before they are sent.
+    """
+    prune: bool = True
+    """In a view of several sites: messages go where somebody is in their groups, and elsewhere only their heads do.
+    False: everything goes everywhere.
+    """
+    interest_linger_ms: int = 10_000
+    """How long a site goes on getting the messages of a group after its last member there has left. Shorter than a
+    round trip: who comes and goes waits for interest each time.
+    """
+    interests_max: int = 100_000
+    """Groups that one site may ask for and others remember. Beyond it, everything goes to that site, and the status
+    says so.
     """
     recovery_batch_bundles: int = 64
     """How many missing bundles a daemon asks for at a time in recovery. More: fewer round trips, and larger bursts.
@@ -357,6 +372,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
         self._require(self.block_percent <= 100, "block_percent <= 100")
         for field in self.__struct_fields__:
+            if field in SWITCHES:
+                continue
             least, most = bounds(field)
             self._require(least <= getattr(self, field) <= most, f"{least} <= {field} <= {most}")
 

@@ -40,6 +40,7 @@ from covey.protocol.values import (
     Service,
     SiteDeclaration,
 )
+from covey.protocol.wire.bundles import meta_of
 
 LARGE = 1 << 48
 RANK = st.integers(0, 1_023)
@@ -52,6 +53,7 @@ FRONTIER = st.integers(0, INFINITE)
 COUNT = st.integers(1, COUNT_MAX)
 GROUPS = st.lists(st.text(max_size=5), max_size=3).map(tuple)
 BYTES = st.binary(max_size=40)
+CONTENT = st.one_of(st.just(0), st.integers(1, 2**64 - 1))
 
 LIFE = st.builds(Life, RANK, BOOT)
 LIVES = st.lists(LIFE, min_size=1, max_size=4).map(tuple)
@@ -64,7 +66,7 @@ def bundles(draw: st.DrawFn) -> Bundle:
     kind = draw(st.sampled_from(Kind))
     of_messages = kind <= Kind.MESSAGES
     fragments = draw(st.integers(1, 2**32 - 1 if of_messages else 1))
-    return Bundle(
+    made = Bundle(
         site=draw(SITE),
         number=draw(NUMBER),
         stamp=draw(STAMP),
@@ -73,20 +75,26 @@ def bundles(draw: st.DrawFn) -> Bundle:
         session_seq=draw(NUMBER),
         count=draw(COUNT),
         fifo_number=draw(NUMBER),
-        service=draw(st.sampled_from(Service)) if of_messages else Service.AGREED,
+        service=draw(st.sampled_from(Service)) if of_messages else _service_of(kind),
         fragment=draw(st.integers(0, fragments - 1)),
         fragments=fragments,
-        groups=("room",) if kind in (Kind.JOIN, Kind.LEAVE) else draw(GROUPS),
+        groups=("room",) if kind in (Kind.JOIN, Kind.LEAVE) or kind >= Kind.INTEREST else draw(GROUPS),
         payload=draw(BYTES),
         kind=kind,
-        flags=draw(st.integers(0, 255)),
+        flags=draw(st.integers(0, 63)),
+        content=draw(CONTENT) if kind is Kind.MESSAGES else 0,
     )
+    return meta_of(made) if made.content and draw(st.booleans()) else made
+
+
+def _service_of(kind: Kind) -> Service:
+    return Service.RELIABLE if kind >= Kind.INTEREST else Service.AGREED
 
 
 @st.composite
 def chunks(draw: st.DrawFn) -> Chunk:
-    pieces = draw(st.integers(1, 2**16 - 1))
-    return Chunk(draw(SITE), draw(NUMBER), draw(st.integers(0, pieces - 1)), pieces, draw(BYTES))
+    pieces = draw(st.integers(1, 2**15 - 1))
+    return Chunk(draw(SITE), draw(NUMBER), draw(st.integers(0, pieces - 1)), pieces, draw(BYTES), draw(CONTENT))
 
 
 ALIVE = st.builds(

@@ -273,6 +273,28 @@ def _joined_as(change: Callable[[Joining, Sending], Sending]) -> Callable[[Any],
     return lambda right: lambda self: change(self, right(self))
 
 
+def _in_another_order(right: Any) -> Any:
+    """The first message of a run stays first, the others come in reverse."""
+
+    def run(self: Joining) -> Sending:
+        self._parts[1:] = self._parts[:0:-1]
+        return right(self)  # type: ignore[no-any-return]
+
+    return run
+
+
+def _in_the_place_before(right: Any) -> Any:
+    """A run, joined or sent as one, has the fifo number of what its session sent before it."""
+
+    def take(self: SubmitQueue, source: int, number: int, stamp: int) -> Any:
+        run, numbers = self._peek(), self._fifo_numbers
+        if run is not None and run.count > 1 and not run.taken and numbers.get(run.session, 0):
+            numbers[run.session] -= 1
+        return right(self, source, number, stamp)
+
+    return take
+
+
 def _one_is_too_few(right: Any) -> Any:
     def problem(session: ClientSession, sending: Sending, known: Destinations) -> str:
         return "it sent one message" if sending.messages == 1 else right(session, sending, known)
@@ -307,6 +329,16 @@ CLIENT_MUTANTS: dict[str, Mutant] = {
         Joining,
         "run",
         _joined_as(lambda joining, run: run._replace(session_seq=run.session_seq + run.messages - 1)),
+    ),
+    "joined in another order": Mutant(
+        "S7", "the messages of a run come in another order than they were sent", Joining, "run", _in_another_order
+    ),
+    "a run in the place before": Mutant(
+        "M3",
+        "a run takes the fifo place of what was sent before it, and so has none",
+        SubmitQueue,
+        "take",
+        _in_the_place_before,
     ),
     "a single message is refused": Mutant(
         "blame", "a message that travels alone ends its session", requests, "sending_problem", _one_is_too_few

@@ -20,6 +20,7 @@ from covey.drivers.simulation.story import builtin_stories, play_story
 
 from .client_mutants import CLIENT_MUTANTS
 from .first_seeds import FIRST_SEEDS
+from .interest_mutants import INTEREST_MUTANTS
 from .mutants import COMPANIONS, MUTANTS, STORY_MUTANTS, Mutant
 from .site_mutants import SITE_MUTANTS
 
@@ -57,6 +58,11 @@ def test_mutant_is_caught_by_the_guarantee_it_names(name: str, tmp_path: Path) -
 @pytest.mark.parametrize("name", SITE_MUTANTS)
 def test_mutant_of_several_sites_is_caught_by_the_guarantee_it_names(name: str, tmp_path: Path) -> None:
     _hunt(name, [SITE_MUTANTS[name]], Asked(clients=0), tmp_path)
+
+
+@pytest.mark.parametrize("name", INTEREST_MUTANTS)
+def test_mutant_of_pruning_is_caught_by_the_guarantee_it_names(name: str, tmp_path: Path) -> None:
+    _hunt(name, [INTEREST_MUTANTS[name]], WITH_CLIENTS, tmp_path)
 
 
 @pytest.mark.parametrize("name", CLIENT_MUTANTS)

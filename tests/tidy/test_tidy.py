@@ -334,7 +334,8 @@ def load_mutants() -> Mapping[str, Any]:
     daemons = importlib.import_module("tests.simulation.mutants").MUTANTS
     sites = importlib.import_module("tests.simulation.site_mutants").SITE_MUTANTS
     clients = importlib.import_module("tests.simulation.client_mutants").CLIENT_MUTANTS
-    return {**daemons, **sites, **clients}
+    pruning = importlib.import_module("tests.simulation.interest_mutants").INTEREST_MUTANTS
+    return {**daemons, **sites, **pruning, **clients}
 
 
 def test_the_document_has_the_guarantees_of_the_list() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -141,11 +142,15 @@ def test_a_setting_has_an_upper_bound() -> None:
         parse(text, FILE)
 
 
+def _one(field: str, value: int) -> dict[str, Any]:
+    return {field: value}
+
+
 @pytest.mark.parametrize("field", sorted(WAITING_BYTES))
 def test_what_bounds_memory_may_be_as_large_as_memory_is(field: str) -> None:
-    assert getattr(Settings(**{field: BYTES_MAX}), field) == BYTES_MAX
+    assert getattr(Settings(**_one(field, BYTES_MAX)), field) == BYTES_MAX
     with pytest.raises(ConfigError, match=f"{field} <= {BYTES_MAX}"):
-        Settings(**{field: BYTES_MAX + 1})
+        Settings(**_one(field, BYTES_MAX + 1))
 
 
 @pytest.mark.parametrize("site", [-1, 65_536, 10**21])
@@ -189,7 +194,7 @@ def test_no_line_is_looked_for_in_a_file_in_which_nothing_is_wrong(monkeypatch: 
         ({"session_receive_bytes": 20_000_000, "clients_bytes_max": 19_999_999}, "clients_bytes_max >= session_rec"),
     ],
 )
-def test_settings_with_which_a_daemon_could_not_do_its_part_are_refused(wrong: dict[str, int], rule: str) -> None:
+def test_settings_with_which_a_daemon_could_not_do_its_part_are_refused(wrong: dict[str, Any], rule: str) -> None:
     with pytest.raises(ConfigError, match=rule):
         Settings(**wrong)
     one_more = {field: value + 1 for field, value in wrong.items() if field != "session_receive_bytes"}

@@ -31,7 +31,7 @@ METADATA: Final = {SCHEMA_KEY: str(SCHEMA).encode()}
 
 INT32: Final = frozenset({"schema", "count", "order_site", "order_index", "size"})
 INT64: Final = frozenset({"index", "step", "time_ns", "session_seq", "order_stamp", "digest"})
-INT32_LISTS: Final = frozenset({"sites"})
+INT32_LISTS: Final = frozenset({"sites", "content_sites"})
 INT64_LISTS: Final = frozenset({"view_rank"})
 STRING_LISTS: Final = frozenset({"groups", "views", "members", "transitional", "obsoletes", "links"})
 

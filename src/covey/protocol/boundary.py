@@ -19,6 +19,7 @@ from covey.protocol.status import LinkStatus, PeerStatus
 from .counters import Dropped
 from .effects import Effect
 from .inputs import Submit
+from .values import GroupNews
 
 
 class Header(NamedTuple):
@@ -79,6 +80,9 @@ class OrderingEngine(Protocol):
         """Something waits in the queue."""
 
     def send_unreliable(self, submit: Submit) -> list[Effect]: ...
+
+    def on_group_news(self, news: GroupNews, now_us: int) -> None:
+        """Who was in which group when a view of several sites began, and where nobody of our site is any more."""
 
     def hold_back(self, behind: bool) -> None:
         """While clients of this daemon are behind, it sends nothing and asks the others to send less."""

@@ -118,7 +118,8 @@ class Clients:
     def _has_more(self) -> bool:
         """Something is left that the next step can do."""
         desk = self._desk
-        return bool(desk.unheard or desk.late or desk.left_behind or self._held_up or self._telling) or desk.must_end()
+        more = desk.unheard or desk.late or desk.left_behind or self._held_up or self._telling
+        return bool(more) or self.groups.where.has_news or desk.must_end()
 
     @property
     def waiting_bytes(self) -> int:
@@ -213,6 +214,8 @@ class Clients:
 
     def _on_deliver(self, effect: Deliver) -> None:
         """Most are told at once: the others wait their turn, and all that comes after them."""
+        if effect.bundle.kind >= Kind.INTEREST:
+            return  # It is between daemons.
         if self._signalled is not None:
             self._signalled.append(effect)
         elif self._telling or self._held_up is not None or effect.bundle.kind is not Kind.MESSAGES:
@@ -308,6 +311,10 @@ class Clients:
     def has_queued(self, number: int) -> bool:
         """Whether something of a session waits to be ordered."""
         return self._desk.queue.bytes_of(number) > 0
+
+    def waits_for_interest(self, number: int) -> bool:
+        """Whether what this session sent stands behind a join that other sites must hear of first."""
+        return self._desk.queue.is_aside(number)
 
     def has_words_of(self, number: int) -> bool:
         """Whether something that this session said waits here."""

@@ -39,6 +39,25 @@ class Counter(Enum):
     FOREIGN_TOO_MUCH = "piece dropped: more from other sites than their windows allow"
     """What came from other sites waits for the token, and more waits than they can have under way."""
 
+    # --- pruning
+
+    HEAD_WAITED = "head counted after its content arrived elsewhere"
+    """Nobody here needs the payload of a bundle; its head took its place once the sites that do had received it."""
+    CONTENT_RECOVERED = "content recovered where only a head was"
+    """A view ended before the head of a bundle counted here: the whole bundle was resent."""
+    JOIN_WAITED = "join waited for interest"
+    """A program is the first in this site to join a group: the other sites were told before."""
+    INTEREST_ASKED = "interest asked"
+    """This daemon has asked the other sites for the messages of a group."""
+    INTEREST_WITHDRAWN = "interest withdrawn"
+    """Nobody in this site is in a group any more, and the other sites were told so."""
+    BEGUN_AGAIN_FOR_INTEREST = "message begun again for new interest"
+    """While a large message was being sent, another site asked for its group: it was sent anew, to everybody."""
+    INTERESTS_TOO_MANY = "site not pruned: it asks for too many groups"
+    """More groups than `interests_max`: everything goes to that site until the next view."""
+    HEAD_FOR_A_MEMBER = "head delivered to a member"
+    """A program here is in a group, and only the head of a message for it is here: a fault of Covey."""
+
     # --- messages and their order
 
     BUNDLE_MALFORMED = "bundle dropped: malformed"

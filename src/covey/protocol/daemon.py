@@ -85,6 +85,7 @@ class Daemon(Generic[E]):
             if new := self.datagrams.take(one, now_us) if isinstance(one, Datagram) else self._take(one, now_us):
                 self._emit(effects, new)
         engine.hold_back(self.clients.behind)
+        self._tell_engine(now_us)
         if new := engine.progress(now_us):
             self._emit(effects, new)
         for late in self.datagrams.take_late():
@@ -92,7 +93,9 @@ class Daemon(Generic[E]):
         for deadline in self.kit.deadlines.due(now_us):
             if self.kit.deadlines.take(deadline, now_us):
                 self._emit(effects, self._on_deadline(deadline, now_us))
-        self._worked, self._sent = self.clients.work(), self._send(now_us)
+        self._worked = self.clients.work()
+        self._tell_engine(now_us)
+        self._sent = self._send(now_us)
         effects += self._sent
         return effects
 
@@ -112,6 +115,12 @@ class Daemon(Generic[E]):
         """Clients see what the engine did, at once and in order."""
         effects += new
         self.clients.observe(new, self._now_us)
+
+    def _tell_engine(self, now_us: int) -> None:
+        """Who is in which group, where that matters to it."""
+        if self.clients.groups.where.has_news:
+            for news in self.clients.groups.where.take_news():
+                self.engine.on_group_news(news, now_us)
 
     def _send(self, now_us: int) -> list[Effect]:
         """What clients and the driver have submitted in this step goes out together."""

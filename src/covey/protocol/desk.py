@@ -40,7 +40,7 @@ class Desk:
         self.queue = admission.queue
         self.is_working = False
         """Whether there was a view in which messages are ordered when the step began."""
-        self.groups = Groups(kit.me, kit.count)
+        self.groups = Groups(kit)
         self.by_connection: dict[int, ClientSession] = {}
         self.by_number: dict[int, ClientSession] = {}
         self.names = Names()

@@ -17,7 +17,7 @@ from covey.protocol.transport.queue import PRIORITIES
 from .clients import FIRST_SESSION
 from .inputs import Submit
 
-FLAGS_MAX: Final = 255
+FLAGS_MAX: Final = 63
 
 
 def check_life(cluster: Cluster, me: Life) -> None:

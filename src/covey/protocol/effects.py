@@ -34,6 +34,14 @@ class Stamped(msgspec.Struct, frozen=True, gc=False):
     payloads: tuple[Payload, ...]
 
 
+class InterestSaid(msgspec.Struct, frozen=True, gc=False):
+    """Our site has asked the others for the messages of a group, or has given them up."""
+
+    view: Ballot
+    group: str
+    is_asked: bool
+
+
 class Deliver(msgspec.Struct, frozen=True, gc=False):
     """Hand this message up."""
 
@@ -116,6 +124,7 @@ Effect = (
     Send
     | LinkSend
     | Stamped
+    | InterestSaid
     | Deliver
     | Signal
     | Installed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from covey.cluster import Cluster
@@ -22,3 +23,10 @@ class Kit:
 
     def name(self, rank: int) -> str:
         return self.cluster.daemons[rank].name
+
+
+def site_bits(cluster: Cluster, members: Iterable[Life]) -> dict[Life, int]:
+    """Of each member the bit of its site: the sites of a view, in the order of their numbers."""
+    site_of = {life: cluster.daemons[life.rank].site for life in members}
+    bits = {site: 1 << at for at, site in enumerate(sorted(set(site_of.values())))}
+    return {life: bits[site] for life, site in site_of.items()}

@@ -138,6 +138,8 @@ class Telling:
         for effect in coming.after:
             if effect.bundle.kind > Kind.MESSAGES:
                 yield Passed(effect)
+        for _ in self._groups.where.begin(coming.installed):
+            yield BREATH
         yield Passed(coming.installed)
 
     def _all(self, outs: Iterator[Out] | Iterator[Out | None]) -> Iterator[Told]:

@@ -40,6 +40,10 @@ class Kind(IntEnum):
     BLOCK = 5
     """A slow receiver asks the senders of its groups to wait."""
     UNBLOCK = 6
+    INTEREST = 7
+    """A site asks for the messages of groups: somebody in it is about to join."""
+    UNINTEREST = 8
+    """It needs them no more: nobody in it has joined."""
 
 
 Stamp = Annotated[int, Meta(ge=0, le=INFINITE)]
@@ -102,6 +106,10 @@ class Bundle(msgspec.Struct, gc=False):
     payload: Payload
     kind: Kind = Kind.RAW
     flags: int = 0
+    content: int = 0
+    """Where its payload goes: a bit for each site of the view, in the order of their numbers; 0: everywhere."""
+    is_meta: bool = False
+    """Only the head is here, with the name of who sent it: nobody here needs the payload."""
     passed: bool = False
     """This daemon has taken it out of the order: delivered it, or, for an earlier fragment, gone past it."""
 
@@ -123,6 +131,16 @@ class Delivery(NamedTuple):
 
     bundle: Bundle
     payloads: tuple[Payload, ...]
+
+
+class GroupNews(NamedTuple):
+    """What the client side tells the engine of who is in which group, in a view of several sites."""
+
+    view: Ballot
+    at_start: dict[str, int] | None
+    """Once a view: the sites of each group's members when it began, a bit for each site in the order of numbers."""
+    emptied: dict[str, int]
+    """Groups that the last member in our site has left, and the stamp of its departure."""
 
 
 class Announcement(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from covey.cluster import Cluster
 from covey.errors import FrameError
 from covey.ids import Life
-from covey.protocol.effects import Deliver, Effect, Entered, Installed, Signal, Stamped, Stopped
+from covey.protocol.effects import Deliver, Effect, Entered, Installed, InterestSaid, Signal, Stamped, Stopped
 from covey.protocol.values import Bundle, Kind, Payload, Service
 from covey.protocol.wire.bodies import read_sender
 
@@ -39,6 +39,7 @@ class DaemonRecorder:
         self._sink = sink
         self._index = 0
         self._view: str | None = None
+        self._view_sites: list[int] = []
 
     def event(self, event: str, time_ns: int, step: int | None = None, **columns: object) -> None:
         """One row, at the next index of this process."""
@@ -56,6 +57,9 @@ class DaemonRecorder:
                 self._message("deliver", effect, time_ns, step)
             elif isinstance(effect, Stamped):
                 self._message("send", effect, time_ns, step)
+            elif isinstance(effect, InterestSaid):
+                cause = "asked" if effect.is_asked else "withdrawn"
+                self.event("interest", time_ns, step, view=str(effect.view), group=effect.group, cause=cause)
             elif isinstance(effect, Entered):
                 self.event("state", time_ns, step, view=self._view, detail=_state_text(effect))
             elif isinstance(effect, Signal):
@@ -67,6 +71,7 @@ class DaemonRecorder:
 
     def _installed(self, effect: Installed, time_ns: int, step: int | None) -> None:
         self._view = str(effect.view)
+        self._view_sites = sorted({self._cluster.daemons[life.rank].site for life in effect.members})
         self.event(
             "view",
             time_ns,
@@ -126,9 +131,14 @@ class DaemonRecorder:
             order_stamp=bundle.stamp if ordered else None,
             order_site=bundle.site if ordered else None,
             order_index=0 if ordered else None,
-            size=len(payload),
-            digest=payload_digest(payload),
+            size=None if bundle.is_meta else len(payload),
+            digest=None if bundle.is_meta else payload_digest(payload),
+            content_sites=self._content_sites(bundle) if event == "send" else (),
         )
+
+    def _content_sites(self, bundle: Bundle) -> tuple[int, ...]:
+        """The sites that get the payload; none, where all do."""
+        return tuple(site for at, site in enumerate(self._view_sites) if bundle.content >> at & 1)
 
 
 def _state_text(effect: Entered) -> str:

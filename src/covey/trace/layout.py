@@ -5,7 +5,7 @@ Out:       the bytes of a record, or the row again.
 Not here:  files (segments.py, reading.py), the strings themselves (side_table.py).
 
 Header of 64 bytes: magic, format number, schema number, record size, number of records the file has room for.
-Record of 200 bytes, in this order:
+Record of 204 bytes, in this order:
   mark       1 once the record is whole; it is written last, so a killed writer never shows half a record
   is null    one flag for each nullable number: its 0 is then no value
   numbers    the int64 columns, the session sequences of `message` and `by`, the int32 columns
@@ -28,7 +28,7 @@ from .record import SCHEMA, Row
 Name = str | tuple[str, ...] | tuple[int, ...] | None
 
 MAGIC: Final = b"COVEYSEG"
-FORMAT: Final = 2
+FORMAT: Final = 3
 HEADER: Final = Struct("<8s4I40x")
 
 UNCOMMITTED: Final = 0
@@ -71,9 +71,10 @@ NAME_COLUMNS: Final = (
     "variant",
     "links",
     "sites",
+    "content_sites",
     "detail",
 )
-RECORD: Final = Struct("<B8?7x 2q2q4q 4i 24I2I")
+RECORD: Final = Struct("<B8?7x 2q2q4q 4i 25I2I")
 
 # A message id that is not `process#sequence` is kept whole, as a name, with this in place of a sequence.
 WHOLE: Final = -1
@@ -147,6 +148,7 @@ def pack_row(buffer: mmap, offset: int, row: Row, ids: dict[Name, int]) -> None:
         ids[row.variant],
         ids[row.links],
         ids[row.sites],
+        ids[row.content_sites],
         ids[row.detail],
         ids[message],
         ids[by],

@@ -33,6 +33,7 @@ EVENTS: Final = (
     "flush",
     "handled",
     "purge",
+    "interest",
     "link_up",
     "link_down",
     "state",
@@ -94,10 +95,11 @@ class Row(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     variant: str | None = None
     links: tuple[str, ...] = ()
     sites: tuple[Int32, ...] = ()
+    content_sites: tuple[Int32, ...] = ()
     detail: str | None = None
 
 
-ADDED: Final = frozenset({"links", "sites"})
+ADDED: Final = frozenset({"links", "sites", "content_sites"})
 """Columns that traces of earlier versions lack: they are empty there."""
 
 COLUMNS: Final = Row.__struct_fields__

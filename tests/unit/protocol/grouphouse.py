@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from covey.cluster import one_site
+from covey.config import Settings
 from covey.ids import Ballot, Life
 from covey.protocol.counters import Count
+from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Deliver, Installed
 from covey.protocol.evs.states import Reason
 from covey.protocol.groups.layer import Groups, Out
 from covey.protocol.groups.step import NetworkStep
+from covey.protocol.kit import Kit
 from covey.protocol.notices import GroupSignalled, LeftGroup, Views, WholeView
 from covey.protocol.values import Bundle, Kind, Place, Service, Stay
 from covey.protocol.wire.bodies import sender_prefix
@@ -41,7 +45,7 @@ class House:
     """The groups at one daemon, a stamp that grows, and what each session knows."""
 
     def __init__(self, me: Life = A) -> None:
-        self.groups = Groups(me, Count())
+        self.groups = Groups(Kit(me, one_site(8), Settings(), Count(), DeadlineTable()))
         self.stamp = 0
         self._knows: dict[tuple[int, str], Knows] = {}
 

@@ -18,7 +18,7 @@ from covey.protocol.inputs import Submit
 from covey.protocol.kit import Kit
 from covey.protocol.status import LinkStatus
 from covey.protocol.transport.queue import SubmitQueue
-from covey.protocol.values import Bundle, Payload
+from covey.protocol.values import Bundle, GroupNews, Payload
 
 MARK = b"solo"
 SLEEP_US = 1_000_000
@@ -99,6 +99,9 @@ class SoloEngine:
             0, 0, 0, me, s.session, s.session_seq, s.count, 1, s.service, 0, 1, s.groups, s.payload, s.kind, s.flags
         )
         return [Stamped(self._view, bundle, (s.payload,)), Deliver(self._view, bundle, (s.payload,))]
+
+    def on_group_news(self, news: GroupNews, now_us: int) -> None:
+        """It has one site."""
 
     def hold_back(self, behind: bool) -> None:
         self._behind = behind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from covey.config import DATAGRAM_BYTES_MAX, HEADS_BYTES_MAX, Settings, lan, loo
 from covey.errors import ConfigError
 from covey.ids import Life
 from covey.protocol.effects import Send
-from covey.protocol.evs.codec import CHUNK_OVERHEAD, PACKET_OVERHEAD, Codec
+from covey.protocol.evs.codec import CHUNK_OVERHEAD, PACKET_OVERHEAD, PRUNED_OVERHEAD, Codec
 from covey.protocol.evs.exchange import Exchange
 from covey.protocol.evs.frames import StateTrans
 from covey.protocol.inputs import ClientBytes, ClientConnected, Submit
@@ -66,7 +67,7 @@ def test_a_visit_keeps_to_its_allowance_whatever_groups_are_called(
 
 def test_the_heads_of_a_packet_are_as_long_as_the_settings_reckon() -> None:
     longest = Codec("c" * 255, 1, Life(0, 1))
-    assert longest.overhead + PACKET_OVERHEAD + CHUNK_OVERHEAD == HEADS_BYTES_MAX
+    assert longest.overhead + PACKET_OVERHEAD + CHUNK_OVERHEAD + PRUNED_OVERHEAD == HEADS_BYTES_MAX
 
 
 @pytest.mark.parametrize("settings", [lan(), loopback(), Settings(bundle_bytes=1_000, packet_bytes=512)])
@@ -76,13 +77,13 @@ def test_a_window_has_room_for_the_largest_bundle(settings: Settings) -> None:
     assert -(-sum(map(len, bundle_parts(longest))) // room) <= settings.pieces_max <= settings.ring_packets_unstable
 
 
-@pytest.mark.parametrize(("packets", "is_right"), [(15, False), (16, True)])
+@pytest.mark.parametrize(("packets", "is_right"), [(16, False), (17, True)])
 def test_a_window_without_that_room_is_refused(packets: int, is_right: bool) -> None:
-    small = {"ring_packets_per_visit": 1, "ring_packets_unstable": packets}
+    small: dict[str, Any] = {"ring_packets_per_visit": 1, "ring_packets_unstable": packets}
     if is_right:
         assert Settings(**small).pieces_max == packets
     else:
-        with pytest.raises(ConfigError, match="ring_packets_unstable >= 16"):
+        with pytest.raises(ConfigError, match="ring_packets_unstable >= 17"):
             Settings(**small)
 
 

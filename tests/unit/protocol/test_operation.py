@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -194,7 +196,7 @@ def test_a_window_smaller_than_one_bundle_is_a_mistake_in_the_configuration() ->
 
 
 @pytest.mark.parametrize("too_large", [{"packet_bytes": 70_000}, {"bundle_bytes": 100_000}])
-def test_what_does_not_fit_a_datagram_is_a_mistake_in_the_configuration(too_large: dict[str, int]) -> None:
+def test_what_does_not_fit_a_datagram_is_a_mistake_in_the_configuration(too_large: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         Settings(**too_large)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from covey.cluster import one_daemon_sites, one_site
 from covey.config import Settings
 from covey.protocol.counters import Counter, Dropped
@@ -19,7 +21,7 @@ MS = 1_000
 REST_US = Settings().token_rest_ms * MS
 
 
-def three(**settings: int) -> TinyNetwork:
+def three(**settings: Any) -> TinyNetwork:
     network = TinyNetwork(one_site(3), Settings(**settings))
     network.form_view()
     network.run(SECOND_US)

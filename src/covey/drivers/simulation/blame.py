@@ -22,6 +22,7 @@ _BLAMING: Final = frozenset(
         Counter.FRAME_MISDIRECTED,
         Counter.FRAME_WRONG_WAY,
         Counter.FOREIGN_TOO_MUCH,
+        Counter.HEAD_FOR_A_MEMBER,
         Counter.PROPOSAL_NOT_JOINED,
         Counter.BUNDLE_MALFORMED,
         Counter.BUNDLE_IMPOSSIBLE,

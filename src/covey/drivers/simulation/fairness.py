@@ -12,7 +12,9 @@ want of room. More than `_FEW`, which is what a narrow queue holds or one step d
 sends there: it starves. Priorities and turns explain far less. Whoever is not in the queue yet, and does not get there
 in the same step, is passed by no more than `_STEP` of what that step stamps: all of it may have been taken before, in
 turns, and have waited for the token, and nobody can be heard in the middle of a step. When the daemon reads on, all
-that it had read of the session is done: what follows is still on its way, and its wait begins anew.
+that it had read of the session is done: what follows is still on its way, and its wait begins anew. Whoever is the
+first of its site to join a group waits until the other sites know, with all that it sent after that: nobody passes it
+then.
 """
 
 from __future__ import annotations
@@ -185,6 +187,9 @@ class Fairness:
             daemon.step, daemon.in_step = step, 0
         daemon.in_step += 1
         daemon.passed += 1
+        for number, place in daemon.places.items():
+            if place.handed and node.core.clients.waits_for_interest(number):
+                place.since += 1
         if daemon.in_step <= _STEP:
             return
         for number, place in daemon.places.items():

@@ -107,8 +107,9 @@ def draw(seed: int, asked: Asked, random: Random) -> RunOptions:
     return RunOptions(
         seed=seed,
         cluster=cluster,
-        settings=_visits(
-            seed, _limits(seed, _bounds(seed, _large_packets(seed, far, _settings(cluster, far, random))))
+        settings=_interest(
+            seed,
+            _visits(seed, _limits(seed, _bounds(seed, _large_packets(seed, far, _settings(cluster, far, random))))),
         ),
         network=_network(kinds, sites, random),
         kinds=kinds,
@@ -265,6 +266,17 @@ def _visits(seed: int, settings: Settings) -> Settings:
     if Random(f"covey {seed} visits").random() < 0.9:
         return settings
     return msgspec.structs.replace(settings, ring_packets_per_visit=1)
+
+
+def _interest(seed: int, settings: Settings) -> Settings:
+    """How long a site keeps up interest that nobody has, and whether there is any, by a generator of its own."""
+    random = Random(f"covey {seed} interest")
+    return msgspec.structs.replace(
+        settings,
+        prune=random.random() < 0.9,
+        interest_linger_ms=random.choice((1, 30, 150, 600)),
+        interests_max=random.choice((1, 3, 100_000, 100_000, 100_000)),
+    )
 
 
 def _limits(seed: int, settings: Settings) -> Settings:

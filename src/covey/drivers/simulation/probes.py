@@ -15,7 +15,15 @@ from covey.protocol.values import Kind
 from .fairness import WAITED
 from .faults import LACKED, NOT_TRANSITIVE, ONE_WAY, THREE_APART
 from .progress import ASKED_AGAIN
-from .reactions import CAME_BACK, HUNDREDS_OF_GROUPS, LONG_NAMES, STORMS, THOUSAND_GROUPS, UNEVEN_SITES
+from .reactions import (
+    CAME_BACK,
+    HUNDREDS_OF_GROUPS,
+    INTEREST_RENEWED,
+    LONG_NAMES,
+    STORMS,
+    THOUSAND_GROUPS,
+    UNEVEN_SITES,
+)
 from .run import Result
 from .steadiness import HELD
 
@@ -67,6 +75,12 @@ PROBES = (
     Probe(Counter.SENDS_JOINED, 0.30, "messages sent one by one that travel as one bundle", True),
     Probe(Counter.CHUNK_RELAYED, 0.10, "a bundle relayed by a third site"),
     Probe(Counter.FOREIGN_RESENT, 0.05, "a packet of another site lost on a ring, and resent"),
+    Probe(Counter.HEAD_WAITED, 0.25, "a head that waited until its content had arrived elsewhere", True),
+    Probe(Counter.JOIN_WAITED, 0.25, "a join that waited until other sites knew of it", True),
+    Probe(Counter.INTEREST_WITHDRAWN, 0.20, "a site that gave up the messages of a group", True),
+    Probe(INTEREST_RENEWED, 0.08, "a group asked for again after it was given up", True),
+    Probe(Counter.CONTENT_RECOVERED, 0.06, "content recovered where only a head was", True),
+    Probe(Counter.BEGUN_AGAIN_FOR_INTEREST, 0.01, "a large message begun again for new interest", True),
     Probe(UNEVEN_SITES, 0.10, "a view with sites of one daemon and of several"),
     Probe(Counter.TOKEN_KEPT, 0.20, "a token that stayed where the only sender was"),
     Probe(Counter.LINE_TOLD, 0.10, "a safe message for which the others told their lines without the token"),

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from covey.ids import Life
-from covey.protocol.effects import Deliver, Effect, Installed, Signal, Stamped
+from covey.ids import Ballot, Life
+from covey.protocol.effects import Deliver, Effect, Installed, InterestSaid, Signal, Stamped
 from covey.protocol.values import Bundle, Kind
 from covey.protocol.wire.group_names import groups_bytes
 
@@ -21,6 +21,7 @@ LONG_NAMES = "names longer than a packet"
 HUNDREDS_OF_GROUPS = "hundreds of groups"
 THOUSAND_GROUPS = "thousand groups"
 UNEVEN_SITES = "sites of one and of several"
+INTEREST_RENEWED = "interest asked again"
 CAME_BACK = "left and came back after the signal"
 STORMS = {Kind.JOIN: "storm of joins", Kind.LEAVE: "storm of leaves", Kind.DISCONNECT: "storm of departures"}
 
@@ -37,12 +38,15 @@ class Reactions:
         self._joins: dict[Life, int] = {}
         self._left: dict[Life, set[tuple[Life, int, str]]] = {}
         """Who left which group after the signal: of daemons that are between signal and view."""
+        self._given_up: set[tuple[Ballot, int, str]] = set()
         self.seen: set[str] = set()
         world.observers.append(self._observe)
 
     def _observe(self, node: Node, effect: Effect) -> None:
         if isinstance(effect, Stamped):
             self._stamped(node, effect.bundle)
+        elif isinstance(effect, InterestSaid):
+            self._see_interest(node, effect)
         elif isinstance(effect, Signal):
             self._left[node.life] = set()
         elif isinstance(effect, Installed):
@@ -50,6 +54,13 @@ class Reactions:
             self._see_sites(effect)
         elif isinstance(effect, Deliver) and node.life in self._left and effect.bundle.kind in (Kind.JOIN, Kind.LEAVE):
             self._see_after_signal(self._left[node.life], effect.bundle)
+
+    def _see_interest(self, node: Node, said: InterestSaid) -> None:
+        what = said.view, self._world.cluster.daemons[node.rank].site, said.group
+        if not said.is_asked:
+            self._given_up.add(what)
+        elif what in self._given_up:
+            self.seen.add(INTEREST_RENEWED)
 
     def _see_sites(self, installed: Installed) -> None:
         placed = Counter(self._world.cluster.daemons[life.rank].site for life in installed.members)

@@ -21,6 +21,8 @@ def _of_daemon(row: Row) -> str:
         return f"VIEW {row.view_new} {_set(row.members)} with {_set(row.transitional)}: {row.cause}, {row.detail}"
     if row.event == "transitional":
         return "signal"
+    if row.event == "interest":
+        return f"{'asks for' if row.cause == 'asked' else 'gives up'} {row.group}"
     if row.event in ("send", "deliver"):
         return f"{row.event}s {row.message} {row.service}" + (f" of {row.size} bytes" if row.size else "")
     return _plainly(row, row.event)

@@ -64,10 +64,12 @@ class Announcer:
     def on_announce(self, frame: Announce, now_us: int) -> list[Effect]:
         order = self._flow.order
         order.announce(frame.site, Announcement(frame.number, frame.last))
+        if self._flow.interest is not None:
+            self._flow.interest.heard_promise(frame.last)
         order.stability.raise_line(frame.site, frame.line)
         for source, number in frame.received:
             if source in order.logs:
-                order.stability.raise_received(frame.site, source, number)
+                order.raise_received(frame.site, source, number)
         if not frame.quiet:
             self.want(now_us)
         if not self._relay.speaks:

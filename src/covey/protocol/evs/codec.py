@@ -42,7 +42,7 @@ from .frames import (
 )
 
 MAGIC: Final = b"Cv"
-VERSION: Final = 6
+VERSION: Final = 7
 
 _CONTROL: Final[tuple[type[Control], ...]] = (
     Alive,
@@ -79,10 +79,15 @@ _KEPT: Final = 0x8000
 """In the count of chunks, of which no packet has that many: the line of who keeps the token follows."""
 _LINE = struct.Struct("<Q")
 _CHUNK = struct.Struct("<HQHHI")
+_CONTENT = struct.Struct("<Q")
+_PRUNED: Final = 0x8000
+"""In the number of pieces, of which no bundle has that many: the sites that it is for follow."""
 _COUNT = struct.Struct("<H")
 
 PACKET_OVERHEAD: Final = _BALLOT.size + _PACKET.size + _LINE.size
 CHUNK_OVERHEAD: Final = _CHUNK.size
+PRUNED_OVERHEAD: Final = _CONTENT.size
+"""Of a piece that is not for all sites, beyond that."""
 RESEND_OVERHEAD: Final = _BALLOT.size + _COUNT.size
 
 
@@ -193,7 +198,10 @@ def _data_parts(frame: Data) -> list[Payload]:
         parts.append(_LINE.pack(frame.kept_line))
     for chunk in frame.chunks:
         data = chunk.data if isinstance(chunk.data, tuple) else (chunk.data,)
-        parts.append(_CHUNK.pack(chunk.site, chunk.number, chunk.piece, chunk.pieces, sum(map(len, data))))
+        pruned = _PRUNED if chunk.content else 0
+        parts.append(_CHUNK.pack(chunk.site, chunk.number, chunk.piece, chunk.pieces | pruned, sum(map(len, data))))
+        if pruned:
+            parts.append(_CONTENT.pack(chunk.content))
         parts += data
     return parts
 
@@ -211,9 +219,14 @@ def _read_data(view: Ballot, data: bytes, at: int) -> Data:
     for _ in range(count):
         site, number, piece, pieces, length = _CHUNK.unpack_from(data, at)
         at += _CHUNK.size
+        content = 0
+        if pieces >= _PRUNED:
+            pieces &= ~_PRUNED
+            (content,) = _CONTENT.unpack_from(data, at)
+            at += _CONTENT.size
         if at + length > end or not 0 <= piece < pieces:
             raise FrameError("malformed packet", f"chunk of bundle {number}")
-        chunks.append(Chunk(site, number, piece, pieces, whole[at : at + length]))
+        chunks.append(Chunk(site, number, piece, pieces, whole[at : at + length], content))
         at += length
     if at != end:
         raise FrameError("malformed packet", f"{end - at} bytes too many")

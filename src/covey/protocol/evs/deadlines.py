@@ -19,6 +19,7 @@ class EvsDeadline(Enum):
     REST = "the token has been kept here for long enough"
     ANNOUNCE = "tell the other sites how far we are"
     LINK = "a link to another site wants to be looked at"
+    INTEREST = "nobody here has been in some group for a while: give its messages up"
 
     __hash__ = object.__hash__
     """Each is one object: Enum computes a hash of the name."""
@@ -31,5 +32,6 @@ WORKING: Final = (
     EvsDeadline.REST,
     EvsDeadline.ANNOUNCE,
     EvsDeadline.LINK,
+    EvsDeadline.INTEREST,
 )
 """What only a working view waits for."""

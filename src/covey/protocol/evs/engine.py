@@ -23,6 +23,7 @@ from covey.protocol.groups.exchange import StayTables
 from covey.protocol.inputs import Submit
 from covey.protocol.kit import Kit
 from covey.protocol.transport.queue import SubmitQueue
+from covey.protocol.values import GroupNews
 
 from .causes import why_it_came
 from .deadlines import WORKING, EvsDeadline
@@ -132,6 +133,9 @@ class EvsEngine:
         s = submit
         bundle = self.operation.unreliable.make(s.session, s.session_seq, s.count, s.groups, s.payload, s.kind, s.flags)
         return self.operation.send_unreliable(Unreliable(self.machine.view, bundle))
+
+    def on_group_news(self, news: GroupNews, now_us: int) -> None:
+        self.operation.on_group_news(news, now_us)
 
     def hold_back(self, behind: bool) -> None:
         self.operation.flow.behind = behind

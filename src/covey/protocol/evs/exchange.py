@@ -107,10 +107,10 @@ class Exchange:
         """Of our own view, a declaration is about the same sites and within what the windows allow."""
         if theirs.view != self._old.view:
             return True
-        mine = {entry.site: entry for entry in self._declaration.sites}
-        return [entry.site for entry in theirs.sites] == list(mine) and all(
-            entry.low <= min(entry.gap_free, mine[entry.site].gap_free)
-            and entry.gap_free <= mine[entry.site].gap_free + self._old.ahead_max
+        logs = self._old.order.logs
+        return [entry.site for entry in theirs.sites] == list(logs) and all(
+            entry.low <= min(entry.gap_free, logs[entry.site].received)
+            and entry.gap_free <= logs[entry.site].received + self._old.ahead_max
             for entry in theirs.sites
         )
 
@@ -139,7 +139,7 @@ class Exchange:
             for number in range(first, min(last, first + most) + 1):
                 if len(bundles) == most:
                     break
-                if log is not None and number in log.bundles:
+                if log is not None and number in log.bundles and number not in log.heads:
                     bundles[site, number] = log.bundles[number]
         return list(bundles.values())
 
@@ -162,6 +162,8 @@ class Exchange:
             return Dropped(Counter.RESEND_NOT_WANTED)
         assert self.plan is not None
         assert bundle.number in self.plan.unions[bundle.site], "E1"
+        if not bundle.is_meta and bundle.number in self._old.order.logs[bundle.site].heads:
+            self.kit.count.add(Counter.CONTENT_RECOVERED)
         if len(held_by) == 1 and bundle.origin not in self.plan.movers:
             self.kit.count.add(Counter.RECOVERED_FROM_SINGLE_HOLDER)
         return self._old.order.recover(bundle)
@@ -234,6 +236,7 @@ class Exchange:
         strangers = {self.kit.site_of(life) for life in old_members if life not in movers}
         whole = sorted({self.kit.site_of(life) for life in old_members} - strangers)
         self.plan = make_plan(movers, whole)
+        self._old.order.count_heads(self.plan.lows)
         holdings = Holdings(movers)
         self._missing = {key: holdings.holders(*key) for key in missing(self.plan, self._declaration)}
 

@@ -1,7 +1,8 @@
 """From the queue into the order, and from the order to deliveries: what stamping, announcing and receiving share.
 
 In:        numbers and stamps for what waits; bundles.  Out: packets to send, deliveries.
-Not here:  who stamps and when (stamping/), how packets travel (links/), what others are told (announcing.py).
+Not here:  who stamps and when (stamping/), how packets travel (links/), what others are told (announcing.py), where
+           messages are wanted (interest.py).
 """
 
 from __future__ import annotations
@@ -10,24 +11,32 @@ from collections.abc import Iterable
 
 from covey.ids import Ballot, Life
 from covey.protocol.counters import Counter, Dropped
-from covey.protocol.effects import Deliver, Effect, Stamped
+from covey.protocol.effects import Deliver, Effect, InterestSaid, Stamped
 from covey.protocol.evs.ordering.order import ViewOrder
 from covey.protocol.transport.queue import SubmitQueue
-from covey.protocol.values import Delivery, Kind, Service
-from covey.protocol.wire.bundles import bundle_parts
+from covey.protocol.values import Bundle, Delivery, Kind, Service
+from covey.protocol.wire.bundles import BUNDLE_OVERHEAD, CONTENT_BYTES, bundle_parts
+from covey.protocol.wire.group_names import groups_bytes
 
-from .codec import PACKET_OVERHEAD
+from .codec import CHUNK_OVERHEAD, PACKET_OVERHEAD, PRUNED_OVERHEAD
+from .interest import Interest, InterestWord
 from .kit import EvsKit
 from .packing import Packer
 from .unreliable import UnreliableStreams
 
+INTEREST_SESSION = 100
+"""The session in which a daemon says what its site wants: above those of drivers, below those of programs."""
+
 
 class Flow:
-    def __init__(self, kit: EvsKit, view: Ballot, members: tuple[Life, ...], queue: SubmitQueue) -> None:
+    def __init__(
+        self, kit: EvsKit, view: Ballot, members: tuple[Life, ...], queue: SubmitQueue, interest: Interest | None = None
+    ) -> None:
         self.kit = kit
         self.view = view
         self.members = members
         self.queue = queue
+        self.interest = interest
         self._site = kit.site
         sites = tuple(sorted({kit.site_of(life) for life in members}))
         self.order = ViewOrder(view, sites, kit.me, kit.count)
@@ -38,34 +47,150 @@ class Flow:
         self.in_haste = False
         """This daemon stops as soon as it is settled."""
         self.packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
+        self._words: list[InterestWord] = []
+        self._words_said = 0
+        self._content = 0  # Of the message of which some fragments are stamped.
+        self._everywhere = False  # It was begun again, and goes to all sites now.
+        self.heads_to_send: list[Bundle] = []
+        """Stamped here and not for all sites: those who have links send heads to the others."""
 
     @property
     def is_settled(self) -> bool:
         return not self.queue.length and not self.order.has_unstable()
 
+    def packer(self) -> Packer:
+        return Packer(self.packet_bytes, CHUNK_OVERHEAD + (PRUNED_OVERHEAD if self.interest is not None else 0))
+
     # --- into the order
 
-    def may_stamp(self) -> bool:
+    def has_to_send(self) -> bool:
+        """Whether something waits that may be stamped, as far as interest is concerned."""
+        if self.interest is None:
+            return self.queue.ready > 0
+        for group in self.queue.joins:
+            self.interest.want(group)
+        self.queue.joins.clear()
+        if not self._words:
+            for group in self.queue.groups_aside:
+                self.interest.want(group)  # It may have been given up since the join was put aside.
+        return bool(self.queue.ready or self._words or self.interest.has_word)
+
+    def look_at_joins(self, withdrawn_seq: int) -> bool:
+        """Joins that were put aside have their turn if they may be stamped now; whether there are any."""
+        if self.interest is None or not (aside := self.queue.groups_aside):
+            return False
+        may = [group for group in aside if self._may_join(group, withdrawn_seq)]
+        self.queue.bring_back(*may)
+        return bool(may)
+
+    def _may_join(self, group: str, withdrawn_seq: int) -> bool:
+        assert self.interest is not None
+        return self.interest.may_join(group, withdrawn_seq, self.order.stability.received_by_all(self._site))
+
+    def may_stamp(self, withdrawn_seq: int = 0) -> bool:
         """Whether something waits that can take its place in the order now."""
+        if self.interest is not None:
+            if not self.has_to_send():
+                return False
+            if self._has_word():
+                return not self.behind
+            self._put_joins_aside(self.interest, withdrawn_seq)
         service = self.queue.next_service()
         if self.behind and service is not None:
             self.kit.count.add(Counter.SENDING_WAITS)
             return False
         return service is not None and (service < Service.CAUSAL or self.order.past_is_complete())
 
+    def _has_word(self) -> bool:
+        """What our site says of its interest goes first."""
+        assert self.interest is not None
+        if self.interest.has_word:
+            self._words.append(self.interest.next_word())
+        return bool(self._words)
+
+    def _put_joins_aside(self, interest: Interest, withdrawn_seq: int) -> None:
+        while (group := self.queue.next_join()) is not None and not self._may_join(group, withdrawn_seq):
+            interest.want(group)
+            self.kit.count.add(Counter.JOIN_WAITED)
+            self.queue.put_aside()
+
+    def give_up_interest(self, site_seq: int, now_us: int) -> None:
+        """What our site gives up is said before anything else, in this turn or not at all (`end_turn`)."""
+        if self.interest is not None and (word := self.interest.withdrawal(site_seq, now_us)) is not None:
+            self._words.insert(0, word)
+
+    def end_turn(self, now_us: int) -> None:
+        """Somebody else may stamp a join now: what was to be given up and is not stamped must be looked at again."""
+        if self._words and self._words[0].kind is Kind.UNINTEREST:
+            assert self.interest is not None
+            self.interest.keep(self._words.pop(0).groups, now_us)
+
+    def next_bytes(self) -> int:
+        """Of the next bundle, at most."""
+        if self._words:
+            return BUNDLE_OVERHEAD + groups_bytes(self._words[0].groups)
+        return self.queue.next_bytes() + (CONTENT_BYTES if self.interest is not None else 0)
+
+    def lowest_stamp(self) -> int:
+        """A join is stamped above all that other sites have promised (rule W12, d)."""
+        if self.interest is None or self._words or self.queue.next_join() is None:
+            return 0
+        return self.interest.heard_last + 1
+
     def stamp(self, number: int, stamp: int, packer: Packer) -> list[Effect]:
         """Give the next waiting bundle its place in the order."""
-        bundle, whole = self.queue.take(self._site, number, stamp)
         self.kit.clock.see(stamp)
+        if self._words:
+            return self._stamp_word(self._words.pop(0), number, stamp, packer)
+        content = self._content_sites() if self.interest is not None else 0
+        bundle, whole = self.queue.take(self._site, number, stamp)
+        if content:
+            bundle.content = content
+            self.heads_to_send.append(bundle)
+        if whole is not None:
+            self._content, self._everywhere = 0, False
         if bundle.kind is Kind.DISCONNECT:
             self.unreliable.ended(bundle.session)
-        packer.add(self._site, number, tuple(bundle_parts(bundle)))
         stamped: list[Effect] = [] if whole is None else [Stamped(self.view, bundle, (whole,))]
+        return stamped + self._take_place(bundle, packer)
+
+    def _take_place(self, bundle: Bundle, packer: Packer) -> list[Effect]:
+        packer.add(self._site, bundle.number, tuple(bundle_parts(bundle)), bundle.content)
         early = self.order.add(bundle)
         if isinstance(early, Dropped):
             self.kit.count.add(early.counter)  # Somebody has forged one of this number. No frame is dropped here.
-            return stamped
-        return stamped + self.deliveries(early) if early else stamped
+            return []
+        if self.interest is not None:
+            self.interest.follow(self.order.logs[self._site])
+        return self.deliveries(early) if early else []
+
+    def _stamp_word(self, word: InterestWord, number: int, stamp: int, packer: Packer) -> list[Effect]:
+        self._words_said += 1
+        bundle = Bundle(
+            self._site, number, stamp, self.kit.me, INTEREST_SESSION, stamp, 1, self._words_said, Service.RELIABLE, 0,
+            1, word.groups, b"", word.kind,
+        )  # fmt: skip
+        is_asked = word.kind is Kind.INTEREST
+        self.kit.count.add(Counter.INTEREST_ASKED if is_asked else Counter.INTEREST_WITHDRAWN, len(word.groups))
+        said = [InterestSaid(self.view, group, is_asked) for group in word.groups]
+        return [Stamped(self.view, bundle, (b"",)), *said, *self._take_place(bundle, packer)]
+
+    def _content_sites(self) -> int:
+        """Fixed by the first fragment of a message; one that more sites want by now begins again (rule W15)."""
+        assert self.interest is not None
+        following = self.queue.content_of_next()
+        assert following is not None
+        kind, groups, size = following
+        if kind is not Kind.MESSAGES or self._everywhere:
+            return 0
+        content = self.interest.content_sites(groups, size)
+        if not self.queue.fragments_taken():
+            self._content = content
+        elif self._content and (not content or content & ~self._content):
+            self.kit.count.add(Counter.BEGUN_AGAIN_FOR_INTEREST)
+            self.queue.begin_again()
+            self._content, self._everywhere = 0, True
+        return self._content
 
     # --- out of it
 
@@ -79,8 +204,8 @@ class Flow:
         return [Deliver(self.view, bundle, payloads) for bundle, payloads in deliveries]
 
     def received(self) -> dict[int, int]:
-        """Of each site, up to where we have all bundles."""
-        return {site: log.gap_free for site, log in self.order.logs.items()}
+        """Of each site, up to where we have all bundles, or their heads."""
+        return {site: log.received for site, log in self.order.logs.items()}
 
     def received_to_tell(self) -> dict[int, int]:
         """The same for the others. While we are behind, what other sites sent does not count: their windows close."""

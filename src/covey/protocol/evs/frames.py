@@ -170,6 +170,8 @@ class Token(Control, frozen=True):
     """Consecutive hops with nothing to do."""
     requests: Annotated[tuple[Natural, ...], Meta(max_length=REQUESTS_MAX)]
     """Packets someone is missing."""
+    withdrawn_seq: Natural = 0
+    """The number of the last bundle with which this site gave up interest in groups."""
 
 
 class Parked(Control, frozen=True):
@@ -214,6 +216,8 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     pieces: int
     data: Payload | tuple[Payload, ...]
     """One run of bytes when it comes from a datagram; in parts when it goes into one."""
+    content: int = 0
+    """To which sites of the view it goes, as in the bundle; 0: to all whom it reaches, as a head does."""
 
 
 class Data(msgspec.Struct, frozen=True, gc=False):

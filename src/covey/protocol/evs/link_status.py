@@ -22,6 +22,12 @@ class EvsLinkStatus(LinkStatus):
     """Between them, each with its cost."""
     speaks_for_its_site: NotRequired[str]
     """The daemon that ends the links of our site."""
+    carried: NotRequired[dict[str, dict[str, int]]]
+    """Over each link in this view: pieces of bundles and bytes, and of these, heads alone."""
+    prunes: NotRequired[bool]
+    """Whether messages go only where somebody is in their groups."""
+    not_pruned: NotRequired[list[str]]
+    """Sites that ask for so many groups that they get everything."""
     undelivered: int
     unstable: bool
     line: int

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import cast
+from typing import Final, cast
+
+import msgspec
 
 from covey.cluster import SiteLink
 from covey.config import FRAME_SLACK, GROUPS_BYTES_MAX, Settings, part_bytes
@@ -24,16 +26,21 @@ from covey.protocol.evs.stamping.alone import AloneStamper
 from covey.protocol.evs.stamping.stamper import SiteFrame, Stamper
 from covey.protocol.evs.stamping.token import TokenStamper
 from covey.protocol.transport.queue import SubmitQueue
-from covey.protocol.values import Bundle, Service
+from covey.protocol.values import Bundle, GroupNews, Kind, Service
+from covey.protocol.wire.bundles import CONTENT_SITES_MAX, bundle_parts, meta_of
 
 from .announcing import Announcer
 from .deadlines import WORKING, EvsDeadline
 from .flow import Flow
 from .frames import Announce, Chunk, Data, Unreliable
 from .growth import Growth
+from .interest import Interest
 from .kit import EvsKit
 from .link_status import EvsLinkStatus
 from .packing import Reassembly
+
+GIVING_UP_GAP_US: Final = 50_000
+"""The shortest time between two looks for groups that nobody here is in."""
 
 
 def _pieces_max(settings: Settings, sites: int) -> int:
@@ -57,11 +64,12 @@ class Operation:
         self.view = view
         self.members = members
         self.queue = queue
-        self.flow = Flow(kit, view, members, queue)
-        self.order = self.flow.order
-        self.unreliable = self.flow.unreliable
         self.overlay = links
         self.relay = Relay(kit.cluster, kit.me, members, links)
+        self.interest = self._make_interest()
+        self.flow = Flow(kit, view, members, queue, self.interest)
+        self.order = self.flow.order
+        self.unreliable = self.flow.unreliable
         self._site_of = {life: kit.site_of(life) for life in members}
         self._pieces_max = _pieces_max(kit.settings, len(self.order.logs))
         self._reassembly = Reassembly(self._pieces_max)
@@ -80,6 +88,14 @@ class Operation:
         if queue.begin_again():
             kit.count.add(Counter.MESSAGE_BEGUN_AGAIN)
         queue.count_anew()
+        queue.note_joins(self.interest is not None)
+
+    def _make_interest(self) -> Interest | None:
+        """None where everything goes everywhere."""
+        kit, relay = self.kit, self.relay
+        if not kit.settings.prune or not 1 < len(relay.sites) <= CONTENT_SITES_MAX:
+            return None
+        return Interest(kit.cluster, kit.settings, relay.sites, relay.site, relay.speaks, kit.count)
 
     def _make_stamper(self, high: int, patience: Growth) -> Stamper:
         """By the token where the site has several daemons, otherwise alone."""
@@ -116,6 +132,8 @@ class Operation:
             return self.links.on_deadline(now_us) + self.progress(now_us)
         if deadline is EvsDeadline.ANNOUNCE:
             return self.stamper.announce(now_us)
+        if deadline is EvsDeadline.INTEREST:
+            return self._on_interest_deadline(now_us)
         return self.stamper.on_deadline(deadline, now_us)
 
     # --- frames
@@ -147,24 +165,42 @@ class Operation:
             else:
                 if self.kit.clock.follow(bundle.stamp, now_us):
                     taken += self._name_who_is_ahead(bundle.origin.rank)
-                taken += self._enter(bundle)
+                taken += self._enter(bundle, now_us)
         return taken
 
     def _may_be_under_way(self, chunk: Chunk) -> bool:
         log = self.order.logs.get(chunk.site)
-        return log is not None and chunk.number <= log.gap_free + self.ahead_max
+        return log is not None and chunk.number <= log.received + self.ahead_max
 
     def _pass_on(self, chunks: tuple[Chunk, ...], is_ours: bool, now_us: int) -> list[Effect | Dropped]:
-        """To our children in the tree of its site, and to our ring if it comes from elsewhere."""
-        dropped = None if is_ours else self.stamper.relay(chunks)
+        """To our children in the tree of its site, and to our ring if it comes from elsewhere and is for us."""
+        bit = self.relay.bit
+        ours = chunks if is_ours else tuple([one for one in chunks if not one.content or one.content & bit])
+        dropped = None if is_ours or not ours else self.stamper.relay(ours)
         forwarded = self.links.forward(chunks, now_us)
         return [dropped, *forwarded] if dropped is not None else [*forwarded]
 
-    def _enter(self, bundle: Bundle) -> Sequence[Effect | Dropped]:
+    def _enter(self, bundle: Bundle, now_us: int) -> Sequence[Effect | Dropped]:
         early = self.order.add(bundle)
         if isinstance(early, Dropped):
             return (early,)
-        return self.flow.deliveries(early) if early else ()
+        effects: list[Effect | Dropped] = [*self.flow.deliveries(early)] if early else []
+        if self.interest is not None:
+            self.interest.follow(self.order.logs[bundle.site])
+            if bundle.content and not bundle.is_meta and self.relay.speaks:
+                effects += self._pass_on_head(bundle, now_us)
+        return effects
+
+    def _pass_on_head(self, bundle: Bundle, now_us: int) -> list[Effect | Dropped]:
+        """It is whole here: those below whom nobody needs its content, and our ring likewise, get its head."""
+        effects: list[Effect | Dropped] = [*self.links.carry_heads([bundle], bundle.site, now_us)]
+        if bundle.content & self.relay.bit:
+            return effects
+        packer = self.flow.packer()
+        packer.add(bundle.site, bundle.number, tuple(bundle_parts(meta_of(bundle))))
+        chunks = tuple(_copied(chunk) for packet in packer.packets for chunk in packet)
+        dropped = self.stamper.relay(chunks)
+        return effects if dropped is None else [*effects, dropped]
 
     def on_site_frame(self, sender: Life, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
         return self.stamper.on_site_frame(sender.rank, frame, now_us)
@@ -177,7 +213,32 @@ class Operation:
         is_ahead = self.kit.clock.follow(frame.last - 1, now_us)
         seen = self._name_who_is_ahead(self.relay.speaks_for(frame.site)) if is_ahead else []
         told: list[Effect | Dropped] = [*seen, *self._announcer.on_announce(frame, now_us)]
+        self.flow.look_at_joins(self.stamper.withdrawn_seq)
         return [*told, *self.submitted(now_us)] if self.queue.length else told
+
+    # --- interest
+
+    def on_group_news(self, news: GroupNews, now_us: int) -> None:
+        """Who was where when the view began; groups that nobody in our site is in any more."""
+        interest = self.interest
+        if interest is None or news.view != self.view:
+            return
+        if news.at_start is not None:
+            interest.begin(news.at_start)
+            self.flow.look_at_joins(self.stamper.withdrawn_seq)
+        for group, stamp in news.emptied.items():
+            interest.emptied(group, stamp, now_us)
+        self._look_again_at_interest(now_us)
+
+    def _look_again_at_interest(self, now_us: int) -> None:
+        assert self.interest is not None
+        if (at := self.interest.next_withdrawal_us()) is not None:
+            self.kit.deadlines.set_if_clear(EvsDeadline.INTEREST, max(at, now_us + GIVING_UP_GAP_US))
+
+    def _on_interest_deadline(self, now_us: int) -> list[Effect]:
+        """With the token, which is taken up for it if it is parked here."""
+        self._look_again_at_interest(now_us)
+        return self.stamper.announce(now_us)
 
     def want_announcement(self, now_us: int) -> None:
         """Data has come that the other sites wait to hear of."""
@@ -188,7 +249,9 @@ class Operation:
     def send_unreliable(self, bundle_frame: Unreliable) -> list[Effect]:
         bundle = bundle_frame.bundle
         effects: list[Effect] = [Stamped(self.view, bundle, (bundle.payload,))]
-        if to := self.relay.mates + self.relay.children(self.kit.site):
+        if self.interest is not None and bundle.kind is Kind.MESSAGES:
+            bundle.content = self.interest.content_sites(bundle.groups, len(bundle.payload))
+        if to := self.relay.mates + self.relay.children_for(self.kit.site, bundle.content):
             effects.append(self.kit.send(to, bundle_frame))
         return [*effects, Deliver(self.view, bundle, (bundle.payload,))]
 
@@ -202,12 +265,15 @@ class Operation:
             or bundle.service is not Service.UNRELIABLE
             or bundle.number
             or not bundle.fifo_number
+            or self._is_wrongly_pruned(bundle, source)
         ):
             return [Dropped(Counter.BUNDLE_IMPOSSIBLE)]
         if not self.unreliable.is_new(frame.bundle):
             known = self.unreliable.knows(bundle.key)
             return [Dropped(Counter.UNRELIABLE_DUPLICATE if known else Counter.UNRELIABLE_TOO_MANY_SESSIONS)]
-        to = self.relay.children(source) + (self.relay.mates if self.relay.speaks and not is_ours else ())
+        to = self.relay.children_for(source, bundle.content)
+        is_for_us = not bundle.content or bool(bundle.content & self.relay.bit)
+        to += self.relay.mates if self.relay.speaks and not is_ours and is_for_us else ()
         delivery = Deliver(self.view, bundle, (bundle.payload,))
         return [self.kit.send(to, frame), delivery] if to else [delivery]
 
@@ -221,16 +287,25 @@ class Operation:
             and 0 < bundle.stamp < INFINITE
             and bundle.number > 0
             and bundle.fragments <= self._fragments_max
+            and not (bundle.content and self._is_wrongly_pruned(bundle, bundle.site))
         ):
             return None
         return Dropped(Counter.BUNDLE_IMPOSSIBLE)
+
+    def _is_wrongly_pruned(self, bundle: Bundle, source: int) -> bool:
+        """Its content is for sites of this view, its own among them; and not for ours if we get the head."""
+        content = bundle.content
+        if not content:
+            return bundle.is_meta
+        is_of_view = not content >> len(self.relay.sites) and content & self.relay.bit_of(source)
+        return not is_of_view or (bundle.is_meta and bool(content & self.relay.bit))
 
     def _why_not_now(self, bundle: Bundle, now_us: int) -> Dropped | None:
         """None if it may be under way in a working view: not from ourselves, within what clocks and windows allow."""
         if (
             bundle.origin != self.kit.me
             and not self.kit.clock.is_of_another_age(bundle.stamp, now_us)
-            and bundle.number <= self.order.logs[bundle.site].gap_free + self.ahead_max
+            and bundle.number <= self.order.logs[bundle.site].received + self.ahead_max
         ):
             return None
         return Dropped(Counter.BUNDLE_IMPOSSIBLE)
@@ -262,6 +337,17 @@ class Operation:
             "sites": [name(site) for site in relay.sites],
             "links": [f"{name(one)} - {name(other)}: {cost}" for one, other, cost in self.overlay],
             "speaks_for_its_site": self.kit.name(relay.representative),
+            "carried": {
+                self.kit.name(peer): {
+                    "pieces": one.pieces,
+                    "bytes": one.bytes,
+                    "head_pieces": one.head_pieces,
+                    "head_bytes": one.head_bytes,
+                }
+                for peer, one in self.links.carried.items()
+            },
+            "prunes": self.interest is not None,
+            "not_pruned": [name(site) for site in self.interest.unpruned_sites] if self.interest is not None else [],
         }
 
     def check(self, full: bool) -> None:
@@ -271,3 +357,11 @@ class Operation:
             self._reassembly.check()
             self.unreliable.check()
             self.queue.check()
+            if self.interest is not None:
+                self.interest.check()
+
+
+def _copied(chunk: Chunk) -> Chunk:
+    """A piece as it comes from a datagram: one run of bytes."""
+    data = chunk.data
+    return msgspec.structs.replace(chunk, data=memoryview(b"".join(data))) if isinstance(data, tuple) else chunk

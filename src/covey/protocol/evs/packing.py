@@ -13,35 +13,36 @@ from .frames import Chunk
 class Packer:
     """Fills packets of at most `limit` body bytes, in the order given."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, overhead: int = CHUNK_OVERHEAD) -> None:
         self._limit = limit
+        self._overhead = overhead  # Of each piece: more where pieces may say which sites they are for.
         self._room = 0
         self.packets: list[list[Chunk]] = []
 
     def packets_after(self, size: int) -> int:
         """How many packets there would be after adding an encoding of this size."""
-        if size + CHUNK_OVERHEAD <= self._room:
+        if size + self._overhead <= self._room:
             return len(self.packets)
         return len(self.packets) + self._pieces(size)
 
-    def add(self, site: int, number: int, parts: tuple[Payload, ...]) -> None:
+    def add(self, site: int, number: int, parts: tuple[Payload, ...], content: int = 0) -> None:
         """The encoding of a bundle, in parts: copied only when it must be cut."""
-        length, size = sum(map(len, parts)), self._limit - CHUNK_OVERHEAD
+        length, size = sum(map(len, parts)), self._limit - self._overhead
         if length <= size:
-            if length + CHUNK_OVERHEAD > self._room:
+            if length + self._overhead > self._room:
                 self.packets.append([])
                 self._room = self._limit
-            self.packets[-1].append(Chunk(site, number, 0, 1, parts))
-            self._room -= length + CHUNK_OVERHEAD
+            self.packets[-1].append(Chunk(site, number, 0, 1, parts, content))
+            self._room -= length + self._overhead
             return
         pieces, view = self._pieces(length), memoryview(b"".join(parts))
         for piece in range(pieces):
             part = view[piece * size : (piece + 1) * size]
-            self.packets.append([Chunk(site, number, piece, pieces, part)])
-            self._room = self._limit - CHUNK_OVERHEAD - len(part)
+            self.packets.append([Chunk(site, number, piece, pieces, part, content)])
+            self._room = self._limit - self._overhead - len(part)
 
     def _pieces(self, size: int) -> int:
-        return max(1, -(-size // (self._limit - CHUNK_OVERHEAD)))
+        return max(1, -(-size // (self._limit - self._overhead)))
 
 
 class Reassembly:

@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 from covey.errors import FrameError
 from covey.ids import Life
 from covey.names import is_private
-from covey.protocol.counters import Count
+from covey.protocol.counters import Counter
 from covey.protocol.effects import Deliver
+from covey.protocol.kit import Kit
 from covey.protocol.notices import (
     Difference,
     GroupNotice,
@@ -33,6 +34,7 @@ from covey.protocol.values import Bundle, Kind, Place
 from covey.protocol.wire.bodies import SELF_DISCARD, read_sender, sender_prefix
 
 from .roster import Member, Roster
+from .where import Where
 
 ROLL_LEAST: Final = 32
 """With so many members, those who join are shown a common list."""
@@ -49,10 +51,11 @@ class Out(NamedTuple):
 
 
 class Groups:
-    def __init__(self, me: Life, count: Count) -> None:
-        self.me = me
-        self.count = count
-        self.roster = Roster(me)
+    def __init__(self, kit: Kit) -> None:
+        self.me = kit.me
+        self.count = kit.count
+        self.roster = Roster(kit.me)
+        self.where = Where(kit, self.roster)
         self.addresses: dict[str, int] = {}
         """The private addresses of this daemon, and whose they are."""
         self._rolls: dict[str, GrowingRoll] = {}
@@ -61,7 +64,14 @@ class Groups:
     # --- messages
 
     def message(self, effect: Deliver) -> list[Out]:
-        return told(effect, self.me, self._receivers(effect.bundle))
+        sessions = self._receivers(effect.bundle)
+        return told(effect, self.me, sessions) if self.is_whole(effect.bundle, sessions) else []
+
+    def is_whole(self, bundle: Bundle, sessions: Collection[int]) -> bool:
+        """Whether its payload is here. Nobody here is in its groups, or it would be."""
+        if bundle.is_meta and sessions:
+            self.count.add(Counter.HEAD_FOR_A_MEMBER)
+        return not bundle.is_meta
 
     def _receivers(self, bundle: Bundle) -> Collection[int]:
         local = self.roster.local
@@ -102,6 +112,7 @@ class Groups:
         for group in self.roster.groups_of(bundle.origin, bundle.session):
             self._rolls.pop(group, None)
             self.roster.leave(group, bundle.origin, bundle.session)
+            self.where.left(bundle.stamp)
             yield None
 
     def _run(self, group: str, effects: list[Deliver]) -> Iterator[Out]:
@@ -162,6 +173,7 @@ class Groups:
         member = self.roster.leave(group, bundle.origin, bundle.session)
         if member is None:
             return None, outs
+        self.where.left(bundle.stamp)
         self._rolls.pop(group, None)
         if bundle.origin == self.me and bundle.kind is Kind.LEAVE:
             outs.append(Out((bundle.session,), LeftGroup(group, effect.view, bundle.stamp, bundle.site)))

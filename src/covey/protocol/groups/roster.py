@@ -46,8 +46,16 @@ class Roster:
         self._sessions_of: dict[Life, dict[int, None]] = {}
         self._local: dict[str, dict[int, None]] = {}
         self._by_size: dict[int, dict[str, None]] = {}
+        self.near: frozenset[int] = frozenset()
+        """The daemons of our site, by rank, where somebody wants to know of groups that they have left."""
+        self._near_members: dict[str, int] = {}
+        self.emptied: dict[str, None] = {}
+        """Groups that the last member in our site has left, until somebody has taken note."""
 
     # --- questions
+
+    def groups(self) -> list[str]:
+        return list(self._members)
 
     def __len__(self) -> int:
         return len(self._members)
@@ -128,6 +136,9 @@ class Roster:
         groups[group] = None
         if member.life == self._me:
             self._local.setdefault(group, {})[member.session] = None
+        if self.near and member.life.rank in self.near:
+            self._near_members[group] = self._near_members.get(group, 0) + 1
+            self.emptied.pop(group, None)
         return True
 
     def leave(self, group: str, life: Life, session: int) -> Member | None:
@@ -147,7 +158,17 @@ class Roster:
             _discard(self._sessions_of, life, session)
         if life == self._me:
             _discard(self._local, group, session)
+        if self.near and life.rank in self.near:
+            self._leave_site(group)
         return member
+
+    def _leave_site(self, group: str) -> None:
+        left = self._near_members[group] - 1
+        if left:
+            self._near_members[group] = left
+        else:
+            del self._near_members[group]
+            self.emptied[group] = None
 
     def part_with(self, kept: frozenset[Life]) -> Iterator[None]:
         """Daemons that did not move with us take their sessions with them: one session a turn."""
@@ -175,6 +196,8 @@ class Roster:
             here = sorted(session for life, session in members if life == self._me)
             assert here == sorted(self.local(group)), "G1"
             assert group in self._by_size[len(members)], "G1"
+            near = sum(life.rank in self.near for life, _ in members)
+            assert near == self._near_members.get(group, 0), "G1"
         assert sum(map(len, self._groups_of.values())) == sum(map(len, self._members.values())), "G1"
         assert sum(map(len, self._by_size.values())) == len(self._members), "G1"
         assert {(life, one) for life, some in self._sessions_of.items() for one in some} == self._groups_of.keys(), "G1"

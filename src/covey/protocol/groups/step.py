@@ -112,7 +112,8 @@ class NetworkStep:
         sessions = gathered(bundle, local, self._addresses)
         if sessions and len(bundle.groups) > 1 and self._installed.joined:
             self._count.add(Counter.SEVERAL_GROUPS_ACROSS_MERGE)
-        yield from told(effect, self._me, sessions)
+        if self._groups.is_whole(bundle, sessions):
+            yield from told(effect, self._me, sessions)
 
     def _leave(self, effect: Deliver, group: str) -> Iterator[Out]:
         bundle = effect.bundle

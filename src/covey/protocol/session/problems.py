@@ -12,6 +12,7 @@ from collections.abc import Container
 from covey.config import COUNT_MAX, GROUPS_MAX, Settings
 from covey.names import destination_problem, group_problem, name_problem
 from covey.protocol.asked import Open, Sending
+from covey.protocol.wire.bodies import SELF_DISCARD
 
 from .session import ClientSession
 
@@ -57,6 +58,8 @@ def sending_problem(session: ClientSession, sending: Sending, known: Destination
         return f"its message {sending.session_seq} is not the next, which is {session.next_seq}"
     if not 0 < sending.messages <= COUNT_MAX:
         return f"it sent {sending.messages} messages at once, not 1 to {COUNT_MAX}"
+    if sending.flags & ~SELF_DISCARD:
+        return "it sent a message with flags that nobody knows"
     if sending.body[: len(session.prefix)] != session.prefix:
         return "it sent a message in another's name"
     return known.problem(sending.groups)

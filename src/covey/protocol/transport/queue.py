@@ -13,7 +13,7 @@ incomplete one (docs/protocol/ordering.md, "What is ordered"). Each bundle has i
 them in each view says when one begins (`count_anew`).
 
 Invariants: Q1 the bytes waiting never exceed the bound, but for one message and for what the daemon itself must say;
-Q2 who waits for room is on the wait list or over its share, not both.
+Q2 who waits for room is on the wait list or over its share, not both; Q3 `ready` counts what is not put aside.
 """
 
 from __future__ import annotations
@@ -99,6 +99,15 @@ class SubmitQueue:
         self._bytes_of: dict[int, int] = {}
         self.length = 0
         """How many wait: `len` for those who ask several times a step."""
+        self.ready = 0
+        """How many of them are not put aside."""
+        self.notes_joins = False
+        """An engine wants to know of joins before their turn comes."""
+        self.joins: dict[str, None] = {}
+        """Groups that are to be joined, as far as it was not told."""
+        self._aside: dict[str, list[tuple[int, int]]] = {}
+        """Sessions, with their priorities, whose next is a join that may not be stamped yet, by its group."""
+        self._sessions_aside: set[int] = set()
         self.bytes_waiting = 0
 
     def __len__(self) -> int:
@@ -166,6 +175,9 @@ class SubmitQueue:
             mine = self._of_session[waiting.session] = deque()
             self._turns[waiting.priority].append(waiting.session)
         mine.append(waiting)
+        if self.notes_joins and waiting.kind is Kind.JOIN:
+            self.joins[waiting.groups[0]] = None
+        self.ready += waiting.session not in self._sessions_aside
         waiting.part_bytes = part_bytes(self._bundle_bytes, waiting.names_bytes)
         if self._next is not None and self._next.taken == 0:
             self._next = None  # Whoever comes now may go first.
@@ -185,6 +197,60 @@ class SubmitQueue:
         """What the next bundle asks for, or None if nothing waits."""
         waiting = self._peek()
         return None if waiting is None else waiting.service
+
+    # --- joins that wait for something
+
+    def note_joins(self, notes: bool) -> None:
+        """Tell of joins from now on, and of those that wait already; whatever was put aside may have its turn."""
+        self.bring_back(*list(self._aside))
+        self.notes_joins = notes
+        waiting = (one for mine in self._of_session.values() for one in mine) if notes else ()
+        self.joins = {one.groups[0]: None for one in waiting if one.kind is Kind.JOIN}
+
+    def next_join(self) -> str | None:
+        """The group of the next, if it is a join."""
+        waiting = self._peek()
+        return waiting.groups[0] if waiting is not None and waiting.kind is Kind.JOIN else None
+
+    @property
+    def groups_aside(self) -> list[str]:
+        return list(self._aside)
+
+    def is_aside(self, session: int) -> bool:
+        return session in self._sessions_aside
+
+    def put_aside(self) -> None:
+        """The next may not be stamped yet, nor what its session sent after it; others have their turn."""
+        waiting = self._peek()
+        assert waiting is not None
+        assert not waiting.taken
+        self._turns[self._priority].popleft()
+        self._aside.setdefault(waiting.groups[0], []).append((waiting.session, self._priority))
+        self._sessions_aside.add(waiting.session)
+        self.ready -= len(self._of_session[waiting.session])
+        self._next = None
+
+    def bring_back(self, *groups: str) -> None:
+        """Those who are to join these groups have their turn again, before the others."""
+        if self._next is not None and self._next.taken == 0:
+            self._next = None
+        for group in groups:
+            for session, priority in reversed(self._aside.pop(group, [])):
+                self._sessions_aside.discard(session)
+                is_busy = self._next is not None and priority == self._priority  # It is finished before another begins.
+                self._turns[priority].insert(int(is_busy), session)
+                self.ready += len(self._of_session[session])
+
+    # --- taking
+
+    def content_of_next(self) -> tuple[Kind, tuple[str, ...], int] | None:
+        """Kind, destinations and bytes of the next message; None if nothing has its turn."""
+        waiting = self._peek()
+        return None if waiting is None else (waiting.kind, waiting.groups, len(waiting.payload))
+
+    def fragments_taken(self) -> int:
+        """How many bundles of the next message are stamped already."""
+        return 0 if self._next is None else self._next.taken
 
     def take(self, source: int, number: int, stamp: int) -> tuple[Bundle, Payload | None]:
         """The next bundle, stamped; with the whole payload when it completes its message.
@@ -223,6 +289,9 @@ class SubmitQueue:
     def check(self) -> None:
         waiting = [one for mine in self._of_session.values() for one in mine]
         assert self.length == len(waiting)
+        aside = {session for some in self._aside.values() for session, _ in some}
+        assert aside == self._sessions_aside, "Q3"
+        assert self.ready == self.length - sum(len(self._of_session[session]) for session in aside), "Q3"
         assert self.bytes_waiting == sum(one.cost for one in waiting) == sum(self._bytes_of.values())
         asked = [one.cost for one in waiting if one.kind <= Kind.LEAVE]
         assert sum(asked) <= self._bytes_max or len(asked) <= 1, "Q1"
@@ -232,7 +301,7 @@ class SubmitQueue:
     # --- whose turn it is
 
     def _peek(self) -> Waiting | None:
-        if self._next is None and self.length:
+        if self._next is None and self.ready:
             self._priority = self._choose()
             self._next = self._of_session[self._turns[self._priority][0]][0]
         return self._next
@@ -261,6 +330,7 @@ class SubmitQueue:
 
     def _count_out(self, waiting: Waiting) -> None:
         self.length -= 1
+        self.ready -= 1
         session = waiting.session
         self.bytes_waiting -= waiting.cost
         left = self._bytes_of[session] - waiting.cost

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 
 from covey.protocol.counters import Counter, Dropped
-from covey.protocol.evs.codec import CHUNK_OVERHEAD
+from covey.protocol.evs.codec import CHUNK_OVERHEAD, PRUNED_OVERHEAD
 from covey.protocol.evs.frames import Chunk
 
 
@@ -34,7 +34,8 @@ class Foreign:
         packets: list[list[Chunk]] = []
         room = 0
         while self._waiting:
-            size = len(self._waiting[0].data) + CHUNK_OVERHEAD
+            first = self._waiting[0]
+            size = len(first.data) + CHUNK_OVERHEAD + (PRUNED_OVERHEAD if first.content else 0)
             if size > room:
                 if len(packets) == most:
                     break

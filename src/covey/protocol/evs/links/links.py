@@ -12,12 +12,31 @@ from collections.abc import Callable, Iterable, Sequence
 from covey.ids import Ballot
 from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Effect
+from covey.protocol.evs.codec import PACKET_OVERHEAD
 from covey.protocol.evs.deadlines import EvsDeadline
 from covey.protocol.evs.frames import Chunk, Data
 from covey.protocol.evs.kit import EvsKit
+from covey.protocol.evs.packing import Packer
+from covey.protocol.values import Bundle
+from covey.protocol.wire.bundles import bundle_parts, meta_of
 
 from .link import Link, QueueClass
 from .relay import Relay
+
+
+class Carried:
+    """What a link has carried in this view: pieces of bundles and bytes, whole ones and heads."""
+
+    def __init__(self) -> None:
+        self.pieces = self.bytes = self.head_pieces = self.head_bytes = 0
+
+    def add(self, chunks: Sequence[Chunk], size: int) -> None:
+        self.pieces += len(chunks)
+        self.bytes += size
+
+    def add_heads(self, chunks: Sequence[Chunk], size: int) -> None:
+        self.head_pieces += len(chunks)
+        self.head_bytes += size
 
 
 class Links:
@@ -26,6 +45,8 @@ class Links:
         self._view = view
         self._relay = relay
         self.by_peer = {peer: make(peer) for peer in relay.peers}
+        self.carried = {peer: Carried() for peer in relay.peers}
+        self._packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
 
     def has_room(self) -> bool:
         return not self.by_peer or all(link.room(QueueClass.DATA) > 0 for link in self.by_peer.values())
@@ -33,12 +54,42 @@ class Links:
     def carry(self, packets: Sequence[Sequence[Chunk]], source: int, now_us: int) -> list[Effect]:
         """Send on what this site has sent, to our children in its tree."""
         effects: list[Effect] = []
-        children = self._relay.children(source)
-        if not children:
+        if not self._relay.children(source):
             return effects
         for chunks in packets:
-            data = self._kit.codec.encode(Data(self._view, 0, 0, tuple(chunks)))
-            for peer in children:
+            for to, some in self._by_way(source, chunks):
+                data = self._kit.codec.encode(Data(self._view, 0, 0, tuple(some)))
+                for peer in to:
+                    self.carried[peer].add(some, len(data))
+                    effects += self.by_peer[peer].send(QueueClass.DATA, data, now_us)
+        self._note_due()
+        return effects
+
+    def _by_way(self, source: int, chunks: Sequence[Chunk]) -> list[tuple[tuple[int, ...], Sequence[Chunk]]]:
+        """Who gets which of these pieces: one datagram for all, where all get the same."""
+        if not any(chunk.content for chunk in chunks):
+            return [(self._relay.children(source), chunks)]
+        ways: dict[tuple[int, ...], tuple[int, ...]] = {}
+        to = [self._relay.children_for(source, chunk.content) for chunk in chunks]
+        for peer in self._relay.children(source):
+            if some := tuple(at for at, peers in enumerate(to) if peer in peers):
+                ways[some] = (*ways.get(some, ()), peer)
+        return [(peers, [chunks[at] for at in some]) for some, peers in ways.items()]
+
+    def carry_heads(self, bundles: Sequence[Bundle], source: int, now_us: int) -> list[Effect]:
+        """Heads of what this site has sent, to our children below whom nobody needs the content (rule W9)."""
+        packers: dict[int, Packer] = {}
+        for bundle in bundles:
+            without = self._relay.children_without(source, bundle.content)
+            head = meta_of(bundle) if without else bundle
+            for peer in without:
+                packer = packers.setdefault(peer, Packer(self._packet_bytes))
+                packer.add(source, bundle.number, tuple(bundle_parts(head)))
+        effects: list[Effect] = []
+        for peer, packer in packers.items():
+            for chunks in packer.packets:
+                data = self._kit.codec.encode(Data(self._view, 0, 0, tuple(chunks)))
+                self.carried[peer].add_heads(chunks, len(data))
                 effects += self.by_peer[peer].send(QueueClass.DATA, data, now_us)
         self._note_due()
         return effects

@@ -32,7 +32,12 @@ class Relay:
         self.speaks = self.has_other_sites and self.representative == me.rank
         """Whether that is us, and there is somebody to speak to."""
         self.mates = tuple(life.rank for life in members if site_of[life] == self.site and life != me)
+        self._bits = {site: 1 << at for at, site in enumerate(self.sites)}
+        self.bit = self._bits[self.site]
+        """Of our site, where the sites of a view are bits."""
         self._children: dict[int, tuple[int, ...]] = dict.fromkeys(self.sites, ())
+        self._below: dict[tuple[int, int], int] = {}
+        """By source and child: the sites that get it through that child."""
         self._parents = dict.fromkeys(self.sites, self.representative)
         if self.speaks:
             self._take_trees(links, speaks)
@@ -44,8 +49,13 @@ class Relay:
         for source in self.sites:
             way = tree(self.sites, links, source)
             self._children[source] = tuple(speaks[child] for child in way.children(self.site))
+            for child in way.children(self.site):
+                self._below[source, speaks[child]] = sum(self._bits[site] for site in way.below(child))
             if source != self.site:
                 self._parents[source] = speaks[way.parents[self.site]]
+
+    def bit_of(self, site: int) -> int:
+        return self._bits[site]
 
     def speaks_for(self, site: int) -> int:
         """Who represents this site, of those in the view."""
@@ -54,6 +64,15 @@ class Relay:
     def children(self, source: int) -> tuple[int, ...]:
         """To whom we send on what this site sends; nobody, if we do not speak for ours."""
         return self._children.get(source, ())
+
+    def children_for(self, source: int, content: int) -> tuple[int, ...]:
+        """To which of them the content for these sites goes; 0: to all."""
+        children = self.children(source)
+        return tuple([one for one in children if self._below[source, one] & content]) if content else children
+
+    def children_without(self, source: int, content: int) -> tuple[int, ...]:
+        """To which of them only its head goes."""
+        return tuple([one for one in self.children(source) if not self._below[source, one] & content])
 
     def comes_from(self, source: int) -> int:
         """From whom we take what another site sends: our parent in its tree, or who speaks for our site."""

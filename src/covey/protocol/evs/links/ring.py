@@ -242,6 +242,7 @@ class Ring:
             packet_seq=token.packet_seq + sent,
             site_seq=mine.site_seq,
             stamp=mine.stamp,
+            withdrawn_seq=mine.withdrawn_seq,
             flow=flow + again + sent,
             idle=token.idle + 1 if quiet else 0,
             requests=requests,

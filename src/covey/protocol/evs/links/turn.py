@@ -14,6 +14,8 @@ class Standing(NamedTuple):
     received: dict[int, int]
     site_seq: int
     stamp: int
+    withdrawn_seq: int = 0
+    """The number of the site's last UNINTEREST."""
 
 
 class Turn(NamedTuple):

@@ -12,7 +12,7 @@ Invariants: Z1 nothing is delivered above the line unless it may come early; Z2 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 
 from covey.ids import Ballot, Life
@@ -49,6 +49,7 @@ class ViewOrder:
         # Everything that has not left the order, by place: stamp, site, number, and what is there.
         self._heap: list[tuple[int, int, int, Bundle]] = []
         self._highest = 0
+        self._ready: list[Delivery] = []  # What came early because a head counts now.
         self._safe_waiting = 0
         self._safe_position = START
         self._checked_position = START
@@ -61,13 +62,40 @@ class ViewOrder:
     def add(self, bundle: Bundle) -> list[Delivery] | Dropped:
         """Take a new bundle; returns what it allows to be delivered ahead of the order."""
         log = self.logs.get(bundle.site)
-        if self.frozen or log is None or not log.add(bundle):
+        counts = not bundle.is_meta or self._counts(bundle)
+        if self.frozen or log is None or not log.add(bundle, counts):
             return Dropped(Counter.BUNDLE_KNOWN)
+        return self._enter_held(bundle) if counts else []
+
+    def _enter_held(self, bundle: Bundle) -> list[Delivery] | Dropped:
         if (dropped := self._enter(bundle)) is not None:
             return dropped
         if bundle.service not in EARLY or (self.hold_early and bundle.origin != self._me):
             return []
         return self._early(bundle)
+
+    def _counts(self, head: Bundle) -> bool:
+        """Whether every site that needs its content has it (rule W10)."""
+        source, number, stability = head.site, head.number, self.stability
+        return all(
+            stability.has_received(site, source, number)
+            for bit, site in enumerate(self.logs)
+            if head.content >> bit & 1
+        )
+
+    def raise_received(self, site: int, source: int, number: int) -> None:
+        """Every daemon of the site has the source's bundles up to this number: heads may count by that."""
+        self.stability.raise_received(site, source, number)
+        log = self.logs[source]
+        if not log.heads or self.frozen:
+            return
+        for head in log.count(self._counts):
+            self._count.add(Counter.HEAD_WAITED)
+            early = self._enter_held(head)
+            if isinstance(early, Dropped):
+                self._count.add(early.counter)
+            else:
+                self._ready += early
 
     def past_is_complete(self) -> bool:
         """Whether everything that may have happened before what was delivered early is here (rule R8).
@@ -91,11 +119,11 @@ class ViewOrder:
 
     def deliver(self) -> list[Delivery]:
         """Everything whose turn has come in the agreed order."""
+        deliveries, self._ready = self._ready, []
         if self.frozen or not self._heap:
-            return []
+            return deliveries
         line, safe_line = self.line(), self.stability.safe_line()
         heap, last = self._heap, None
-        deliveries: list[Delivery] = []
         while heap:
             bundle = heap[0][3]
             if not bundle.passed:
@@ -133,7 +161,7 @@ class ViewOrder:
         """Whether anything is not yet delivered here, or not yet known to be everywhere."""
         if self._heap or self._highest > self.safe_line():
             return True
-        return any(self.stability.received_by_all(site) < log.gap_free for site, log in self.logs.items())
+        return any(self.stability.received_by_all(site) < log.received for site, log in self.logs.items())
 
     # --- ending the view
 
@@ -149,7 +177,14 @@ class ViewOrder:
 
     def recover(self, bundle: Bundle) -> Dropped | None:
         """Take a bundle that a co-mover resent. It waits for its place: nothing comes early any more."""
-        return self._enter(bundle) if self.logs[bundle.site].add(bundle) else Dropped(Counter.RESEND_NOT_WANTED)
+        return self._enter(bundle) if self.logs[bundle.site].recover(bundle) else Dropped(Counter.RESEND_NOT_WANTED)
+
+    def count_heads(self, lows: Mapping[int, int]) -> None:
+        """Somebody has let go of what is numbered up to here: so every site has received it, and heads of it count."""
+        for site, low in lows.items():
+            for head in self.logs[site].count(lambda one, low=low: one.number <= low):  # type: ignore[misc]
+                if (dropped := self._enter(head)) is not None:
+                    self._count.add(dropped.counter)
 
     def be_done(self, plan: RecoveryPlan) -> None:
         """We are done with an attempt: what it knew stays known (docs/protocol/recovery.md, 5).
@@ -162,7 +197,7 @@ class ViewOrder:
 
     def finish(self, plan: RecoveryPlan) -> tuple[list[Delivery], list[Delivery]]:
         """The rest of the view: what comes before the signal, and what after it (docs/protocol/recovery.md, 6)."""
-        before: list[Delivery] = []
+        before, self._ready = self._ready, []
         after: list[Delivery] = []
         while self._heap:
             bundle = heappop(self._heap)[3]
@@ -184,7 +219,7 @@ class ViewOrder:
     def _check_logs_and_sessions(self) -> None:
         for site, log in self.logs.items():
             log.check()
-            assert self.stability.received_by_all(site) <= log.gap_free, "Z5"
+            assert self.stability.received_by_all(site) <= log.received, "Z5"
         for session in self._sessions.values():
             session.check()
         unfinished = [origin for (origin, _), session in self._sessions.items() if session.is_within_a_message()]

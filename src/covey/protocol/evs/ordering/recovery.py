@@ -30,6 +30,8 @@ class RecoveryPlan(msgspec.Struct, frozen=True):
 
     movers: tuple[Life, ...]
     unions: dict[int, Union]
+    lows: dict[int, int]
+    """Of each site: up to here somebody has let go of its bundles, and so everybody has received them."""
     frontiers: dict[int, int]
     hole_line: int
     """Up to here nothing is missing; above it, holes may precede anything."""
@@ -54,6 +56,7 @@ def make_plan(declarations: Mapping[Life, Declaration], whole_sites: Collection[
     return RecoveryPlan(
         movers=movers,
         unions=unions,
+        lows={site: max(entry.low for entry in entries) for site, entries in by_site.items()},
         frontiers=frontiers,
         hole_line=min(frontiers.values(), default=INFINITE),
         position=_signal_position(declarations),
@@ -66,8 +69,8 @@ def missing(plan: RecoveryPlan, mine: Declaration) -> list[tuple[int, int]]:
     wanted = []
     for entry in mine.sites:
         held = {number for number, _ in entry.extras}
-        union = plan.unions[entry.site]
-        numbers = [*range(entry.gap_free + 1, union.prefix + 1), *(n for n in union.extras if n > entry.gap_free)]
+        union, has_to = plan.unions[entry.site], max(entry.gap_free, plan.lows[entry.site])
+        numbers = [*range(has_to + 1, union.prefix + 1), *(n for n in union.extras if n > has_to)]
         wanted += [(entry.site, number) for number in numbers if number not in held]
     return wanted
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from covey.protocol.values import Bundle, Delivery, Service
 
 EARLY: Final = (Service.RELIABLE, Service.FIFO)
@@ -46,13 +48,20 @@ class SessionOrder:
         last = self.held.get(first + bundle.fragments - 1)
         if last is None or len(self.held) < bundle.fragments:
             return None
-        payloads = []
+        payloads, has_heads = [], False
         for fragment in range(bundle.fragments):
             part = self.held.get(first + fragment)
             if part is None or (part.fragment, part.fragments) != (fragment, bundle.fragments):
                 return None
             payloads.append(part.payload)
+            has_heads = has_heads or part.is_meta
+        if has_heads and not last.is_meta:  # Heads that counted here, and others whose content was recovered.
+            last = msgspec.structs.replace(last, is_meta=True)
         return Delivery(last, tuple(payloads))
+
+    def _drop_unfinished(self) -> None:
+        for number in [number for number, one in self.held.items() if one.passed]:
+            del self.held[number]
 
     def finish(self, delivery: Delivery) -> None:
         """The message is delivered: its fragments are done and no longer held."""
@@ -67,7 +76,12 @@ class SessionOrder:
             self._mark(number)
 
     def go_past(self, bundle: Bundle) -> None:
-        """An earlier fragment leaves the order silently; it stays held until its message is delivered."""
+        """An earlier fragment leaves the order silently; it stays held until its message is delivered.
+
+        What is held of a message that was begun again is let go when the next one begins (rule W15).
+        """
+        if bundle.fragment == 0:
+            self._drop_unfinished()
         bundle.passed = True
         self._mark(bundle.fifo_number)
 

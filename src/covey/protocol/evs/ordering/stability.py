@@ -30,6 +30,10 @@ class Stability:
             numbers[site] = number
             self.received_everywhere[source] = min(numbers.values())
 
+    def has_received(self, site: int, source: int, number: int) -> bool:
+        """Whether every daemon of the site is known to have the source's bundles up to this number."""
+        return self._received[source][site] >= number
+
     def safe_line(self) -> int:
         return self._safe_line
 

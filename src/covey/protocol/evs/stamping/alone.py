@@ -17,7 +17,6 @@ from covey.protocol.evs.announcing import Announcer
 from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.frames import Chunk, Data
 from covey.protocol.evs.links.links import Links
-from covey.protocol.evs.packing import Packer
 from covey.protocol.values import Announcement
 
 from .stamper import SiteFrame
@@ -26,6 +25,7 @@ from .stamper import SiteFrame
 class AloneStamper:
     def __init__(self, flow: Flow, links: Links, announcer: Announcer, stamp: int) -> None:
         self.site_seq = 0
+        self.withdrawn_seq = 0  # We have said it ourselves, and know.
         self.stamp = stamp
         self._flow = flow
         self._kit = flow.kit
@@ -34,7 +34,7 @@ class AloneStamper:
         self._checked = (0, stamp)
 
     def start(self, now_us: int) -> list[Effect]:
-        return self.submitted(now_us) if self._flow.queue.length else []
+        return self.submitted(now_us) if self._flow.has_to_send() else []
 
     def submitted(self, now_us: int) -> list[Effect]:
         return self.progress(now_us)
@@ -52,11 +52,14 @@ class AloneStamper:
 
     def _stamp_waiting(self, now_us: int) -> list[Effect]:
         """Stamp what the window allows, and send it."""
-        packer, effects = Packer(self._flow.packet_bytes), list[Effect]()
-        while self._has_window() and self._flow.may_stamp():
-            self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
-            effects += self._flow.stamp(self.site_seq, self.stamp, packer)
-        return effects + self._links.carry(packer.packets, self._kit.site, now_us)
+        flow, packer, effects = self._flow, self._flow.packer(), list[Effect]()
+        while self._has_window() and flow.may_stamp():
+            lowest = max(self.stamp + 1, flow.lowest_stamp())
+            self.site_seq, self.stamp = self.site_seq + 1, max(lowest, self._kit.clock.now(now_us))
+            effects += flow.stamp(self.site_seq, self.stamp, packer)
+        carried = self._links.carry(packer.packets, self._kit.site, now_us)
+        heads, flow.heads_to_send = flow.heads_to_send, []
+        return effects + carried + self._links.carry_heads(heads, self._kit.site, now_us)
 
     def _has_window(self) -> bool:
         """Whether more bundles may be under way."""
@@ -75,7 +78,9 @@ class AloneStamper:
         line, before = flow.order.line(), flow.order.safe_line()
         flow.order.stability.raise_line(site, line)
         for source, number in flow.received_to_tell().items():
-            flow.order.stability.raise_received(site, source, number)
+            flow.order.raise_received(site, source, number)
+        flow.look_at_joins(0)
+        flow.give_up_interest(self.site_seq, now_us)
         if line > before and flow.order.has_unstable():
             self._announcer.want_in_time(now_us)
 

@@ -19,6 +19,9 @@ class Stamper(Protocol):
     stamp: int
     """No bundle of our site will be stamped at or below this, as far as this daemon may say so."""
 
+    withdrawn_seq: int
+    """The number of our site's last UNINTEREST, likewise."""
+
     def start(self, now_us: int) -> list[Effect]: ...
 
     def submitted(self, now_us: int) -> list[Effect]:

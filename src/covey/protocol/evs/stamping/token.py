@@ -45,6 +45,8 @@ class TokenStamper:
         ahead_max: int,
     ) -> None:
         self.site_seq = 0
+        self.withdrawn_seq = 0
+        """The number of the last bundle with which our site gave up interest, as the token tells."""
         self.stamp = stamp
         self.ring = ring
         self._links = links
@@ -70,6 +72,8 @@ class TokenStamper:
         return self._visit(now_us)
 
     def submitted(self, now_us: int) -> list[Effect]:
+        if not self._flow.has_to_send():
+            return []  # What waits waits for other sites to hear of our interest.
         if self.ring.resume() is not None:
             return self._use_token(now_us)  # What it allows is delivered by `progress`, when the packets have left.
         if not self.ring.may_be_kept() and self._kit.deadlines.is_set(EvsDeadline.TOKEN_LOST):
@@ -135,7 +139,7 @@ class TokenStamper:
             return self._on_ack(sender, frame)
         if isinstance(frame, Parked):
             self.ring.on_parked(frame, self._kit.deadlines)
-            return [*self.submitted(now_us)] if self._flow.queue.length else []
+            return [*self.submitted(now_us)] if self._flow.queue.length else []  # It looks what may be sent.
         assert isinstance(frame, Hurry)
         self._must_go_round = True
         return [*self._visit(now_us, may_rest=False)] if self.ring.on_hurry(now_us) is not None else []
@@ -158,8 +162,8 @@ class TokenStamper:
         order = self._flow.order
         if {site for site, _ in token.received_floors} != order.logs.keys():
             return [Dropped(Counter.FRAME_MISDIRECTED)]
-        most = order.logs[self._kit.site].gap_free + self._ahead_max
-        if token.site_seq > most or self._kit.clock.is_of_another_age(token.stamp, now_us):
+        most = order.logs[self._kit.site].received + self._ahead_max
+        if max(token.site_seq, token.withdrawn_seq) > most or self._kit.clock.is_of_another_age(token.stamp, now_us):
             return [Dropped(Counter.TOKEN_IMPOSSIBLE)]
         if (dropped := self.ring.why_not(token)) is not None:
             return [dropped, *self.ring.on_duplicate(token)]
@@ -175,7 +179,8 @@ class TokenStamper:
         if ring.is_new:
             self._learn()
         assert ring.holding is not None
-        allowance, packer = ring.allowance(ring.holding), Packer(flow.packet_bytes)
+        flow.give_up_interest(self.site_seq, now_us)
+        allowance, packer = ring.allowance(ring.holding), flow.packer()
         foreign = self._foreign.packets(self._share_of_foreign(allowance), flow.packet_bytes) if self._foreign else []
         effects = self._stamp_waiting(ring.holding, packer, allowance, len(foreign), now_us)
         if self._relay.speaks:
@@ -186,12 +191,16 @@ class TokenStamper:
         turn = Turn(
             packets=packets,
             busy=bool(packets) or not flow.is_settled or flow.behind,
-            may_rest=may_rest and not flow.queue.length and not flow.behind,
+            may_rest=may_rest and not flow.queue.ready and not flow.behind,
             behind=flow.behind,
             parks=self._may_park(ring.holding) if self._relay.has_other_sites else None,
         )
         effects += ring.turn(self._standing(), turn, now_us, self._kit.deadlines)
-        return effects + self._links.carry(packer.packets, self._kit.site, now_us) if self._links.by_peer else effects
+        heads, flow.heads_to_send = flow.heads_to_send, []
+        if not self._links.by_peer:
+            return effects
+        effects += self._links.carry(packer.packets, self._kit.site, now_us)
+        return effects + self._links.carry_heads(heads, self._kit.site, now_us)
 
     def _share_of_foreign(self, allowance: int) -> int:
         """What comes from other sites goes first; a quarter is left for what waits here (rule W4).
@@ -199,7 +208,7 @@ class TokenStamper:
         A bundle of ours that needs more packets than were left has the next visit for itself; where a visit may send
         one packet, they take turns.
         """
-        if not self._flow.queue.length or self.site_seq >= self._window():
+        if not self._flow.has_to_send() or self.site_seq >= self._window():
             return allowance
         ours, self._is_ours = self._is_ours, allowance == 1 and not self._is_ours
         return 0 if ours else allowance - (max(1, allowance // 4) if allowance > 1 else 0)
@@ -235,14 +244,18 @@ class TokenStamper:
         token, order = self.ring.holding, self._flow.order
         assert token is not None
         self.site_seq, self.stamp = token.site_seq, token.stamp
+        self.withdrawn_seq = max(self.withdrawn_seq, token.withdrawn_seq)
         self._kit.clock.see(token.stamp)
         order.announce(self._kit.site, Announcement(token.site_seq, token.stamp))
         self.ring.arrive(self._standing())
         self._raise_stability()
+        self._flow.look_at_joins(self.withdrawn_seq)
         self._safe_visits = SAFE_VISITS if order.safe_waits else max(0, self._safe_visits - 1)
 
     def _standing(self) -> Standing:
-        return Standing(self._flow.order.line(), self._flow.received_to_tell(), self.site_seq, self.stamp)
+        return Standing(
+            self._flow.order.line(), self._flow.received_to_tell(), self.site_seq, self.stamp, self.withdrawn_seq
+        )
 
     def _window(self) -> int:
         """The number of the last bundle that may be under way."""
@@ -257,22 +270,31 @@ class TokenStamper:
         last, has_room = min(window, self.site_seq + VISIT_BUNDLES_MAX), self._links.has_room()
         effects: list[Effect] = []
         allowance -= foreign
-        while allowance > 0 and self.site_seq < last and has_room and queue.length and flow.may_stamp():
-            if (packer.packets or foreign) and packer.packets_after(queue.next_bytes()) > allowance:
+        is_pruned = flow.interest is not None
+        while allowance > 0 and self.site_seq < last and has_room and (queue.ready or is_pruned) and self._may_stamp():
+            if (packer.packets or foreign) and packer.packets_after(flow.next_bytes()) > allowance:
                 self._is_ours = not packer.packets
                 break
             self.site_seq, self.stamp = self.site_seq + 1, max(self.stamp + 1, self._kit.clock.now(now_us))
+            if is_pruned:
+                self.stamp = max(self.stamp, flow.lowest_stamp())
             effects += flow.stamp(self.site_seq, self.stamp, packer)
-        if queue.length and (self.site_seq >= window or self.ring.window(token) <= len(packer.packets)):
+        if flow.interest is not None:
+            self.withdrawn_seq = max(self.withdrawn_seq, flow.interest.withdrawn_seq)
+            flow.end_turn(now_us)
+        if queue.ready and (self.site_seq >= window or self.ring.window(token) <= len(packer.packets)):
             self._kit.count.add(Counter.WINDOW_CLOSED)
         return effects
 
+    def _may_stamp(self) -> bool:
+        return self._flow.may_stamp(self.withdrawn_seq)
+
     def _raise_stability(self) -> None:
         """What the token has shown of everybody in the site."""
-        stability, site = self._flow.order.stability, self._kit.site
-        stability.raise_line(site, self.ring.line_everywhere.usable)
+        order, site = self._flow.order, self._kit.site
+        order.stability.raise_line(site, self.ring.line_everywhere.usable)
         for source, number in self._received_here().items():
-            stability.raise_received(site, source, number)
+            order.raise_received(site, source, number)
 
     def snapshot(self) -> dict[str, object]:
         return {"kind": "ring"} | self.ring.snapshot()
