@@ -103,7 +103,8 @@ class Operation:
         ring = tuple(life.rank for life in self.members if self._site_of[life] == kit.site)
         if len(ring) == 1:
             return AloneStamper(self.flow, self.links, self._announcer, high)
-        made = Ring(self.view, ring, kit.me.rank, kit.settings, kit.codec, kit.count, patience, kit.site)
+        sources = len(self.relay.sites) if self.relay.speaks else 1
+        made = Ring(self.view, ring, kit.me.rank, kit.settings, kit.codec, kit.count, patience, kit.site, sources)
         foreign = Foreign(self._pieces_max)
         return TokenStamper(self.flow, made, self.links, self._announcer, self.relay, foreign, high, self.ahead_max)
 

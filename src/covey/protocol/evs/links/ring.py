@@ -50,6 +50,7 @@ class Ring:
         count: Count,
         patience: Growth,
         site: int,
+        sources: int = 1,
     ) -> None:
         self.view = view
         self.me = me
@@ -60,6 +61,9 @@ class Ring:
         self._successor = ring[(ring.index(me) + 1) % len(ring)]
         self._size = len(ring)
         self._settings = settings
+        self._visit_packets = (
+            settings.ring_packets_per_visit * sources
+        )  # Of so many sites we bring packets to the ring.
         self._codec = codec
         self._count = count
         self._patience = patience  # Membership notes lost views in it; here it is only looked at.
@@ -148,7 +152,7 @@ class Ring:
         """Packets this daemon may still send in this visit."""
         settings = self._settings
         rotation = settings.ring_packets_per_rotation - token.flow + self._sent_last_visit
-        most = min(settings.ring_packets_per_visit, rotation) - self._sent_this_visit
+        most = min(self._visit_packets, rotation) - self._sent_this_visit
         return max(0, min(most, self.window(token)))
 
     def window(self, token: Token) -> int:

@@ -269,7 +269,7 @@ class TokenStamper:
         window = self._window()
         last, has_room = min(window, self.site_seq + VISIT_BUNDLES_MAX), self._links.has_room()
         effects: list[Effect] = []
-        allowance -= foreign
+        allowance = min(allowance - foreign, self._kit.settings.ring_packets_per_visit)
         is_pruned = flow.interest is not None
         while allowance > 0 and self.site_seq < last and has_room and (queue.ready or is_pruned) and self._may_stamp():
             if (packer.packets or foreign) and packer.packets_after(flow.next_bytes()) > allowance:
