@@ -147,6 +147,11 @@ class Program:
     def is_connected(self) -> bool:
         return self._seat is not None and not self._seat.is_over and self._seat.protocol.is_open
 
+    @property
+    def rank(self) -> int | None:
+        """Of the daemon where it is, if it is connected."""
+        return self._seat.stream.node.rank if self.is_connected and self._seat and self._seat.stream else None
+
     # --- what it does
 
     def script(self) -> Script:
@@ -288,6 +293,11 @@ class Program:
             self._say(to, random.randbytes(60), Service.AGREED if number % 2 else Service.FIFO)
         self._write()
         return count
+
+    def send_to(self, group: str, payload: bytes, service: Service) -> None:
+        if self.running and self.is_connected:
+            self._say([group], payload, service)
+            self._write()
 
     def send_large(self) -> int:
         if not self.running or not self.is_connected:

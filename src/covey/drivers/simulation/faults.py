@@ -324,6 +324,13 @@ class Faults:
             action = self.random.choice([one for one in self._actions() if one not in (self._stop, self._jump)])
             self.world.at(self.world.now + wait, lambda: self._strike(action))
 
+    def cut_off(self, ranks: list[int], others: list[int]) -> None:
+        """Nothing passes between these and those, unless connectivity must hold."""
+        if self.running and not self.hold:
+            for one, other in itertools.product(ranks, others):
+                self.world.network.cut(one, other)
+                self.world.network.cut(other, one)
+
     def strike(self) -> None:
         """Connectivity changes now, unless it must hold."""
         if self.running and not self.hold:

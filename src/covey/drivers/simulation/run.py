@@ -25,6 +25,7 @@ from .node import Node
 from .options import Asked, RunOptions, draw
 from .progress import PROGRESS, Progress
 from .reactions import Reactions
+from .site_storms import SiteStorms
 from .steadiness import STEADINESS, Steadiness
 from .storms import Storms
 from .streams import Streams
@@ -107,6 +108,8 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
     world.play(progress.script())
     programs, extras = _programs(Stage(world, Streams(world, random), style, fairness, f"seed-{seed}", sink), options)
     for storm in Storms(world, style, faults, programs, extras).scripts(options.seconds):
+        world.play(storm)
+    for storm in SiteStorms(world, Random(f"covey {seed} site storms"), faults, programs).scripts(options.seconds):
         world.play(storm)
     if options.steady:
         faults.hold = True

@@ -135,7 +135,8 @@ class EvsEngine:
         return self.operation.send_unreliable(Unreliable(self.machine.view, bundle))
 
     def on_group_news(self, news: GroupNews, now_us: int) -> None:
-        self.operation.on_group_news(news, now_us)
+        if self.machine.active:  # A view that is over wants nothing any more.
+            self.operation.on_group_news(news, now_us)
 
     def hold_back(self, behind: bool) -> None:
         self.operation.flow.behind = behind
