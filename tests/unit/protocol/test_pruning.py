@@ -122,6 +122,16 @@ def test_a_reliable_head_is_delivered_when_it_counts() -> None:
     assert [one.bundle.number for one in order.deliver()] == [1]
 
 
+def test_what_comes_in_the_same_step_does_not_pass_a_head_that_counts_now() -> None:
+    order = order_of(*SITES)
+    order.add(head(1, 0b001, service=Service.RELIABLE))
+    order.raise_received(0, 0, 1)
+    early = order.add(bundle(2, service=Service.FIFO))
+    assert isinstance(early, list)
+    assert [one.bundle.number for one in early] == [1, 2]
+    assert order.deliver() == []
+
+
 def test_what_somebody_has_let_go_of_is_held_by_all() -> None:
     order = order_of(*SITES)
     order.add(head(1, 0b001))

@@ -93,7 +93,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
     world.check_invariants = invariants
     world.ports_refuse = "refused" in options.kinds
     world.portions = options.portions
-    style = Style(seed, options.clients, options.settings)
+    style = Style(seed, options.clients, options.settings, options.cluster.site_count)
     workload = Workload(world, random, options.rate_per_second, style)
     faults = Faults(world, random, options.kinds, workload)
     for rank in range(len(options.cluster.daemons)):

@@ -94,7 +94,7 @@ class Storms:
             large, *others = self._random.sample(self._programs, len(self._programs))
             self._everybody(Program.come, self._programs)
             yield 20 * MS
-            sent = [program.send_small(_SMALL) for program in others[:_SMALL_SENDERS]]
+            sent = self._send_small(others, _SMALL)
             yield self._random.choice((1, 3)) * MS
             if large.send_large() and any(sent):
                 return
@@ -110,7 +110,7 @@ class Storms:
             slow.join(*self._style.groups[:4])
             yield 30 * MS
             slow.stall(_STALLED_US)
-            sent = [program.send_small(_SMALL // 2) for program in others[:_SMALL_SENDERS]]
+            sent = self._send_small(others, _SMALL // 2)
             if slow.is_connected and any(sent):
                 for _ in range(_STRIKES):
                     yield self._random.choice((60, 150, 400)) * MS
@@ -130,6 +130,10 @@ class Storms:
             yield self._random.choice((0, 1, 3, 8)) * MS
             self._faults.strike()
             yield self._random.choice((300, 900)) * MS
+
+    def _send_small(self, programs: list[Program], count: int) -> list[int]:
+        each = min(count, self._style.most // _SMALL_SENDERS)
+        return [program.send_small(each) for program in programs[:_SMALL_SENDERS]]
 
     def _everybody(self, action: Callable[[Program], object], programs: list[Program] | None = None) -> None:
         for program in self._all if programs is None else programs:

@@ -37,6 +37,8 @@ _SLOW_WHERE_NARROW = 0.6
 _MANY = (60, 60, 60, 300, 300, 1_200)
 _MANY_OF_BUSY = (60, 300, 1_200, 1_200, 1_200, 1_200)
 """Groups of those who have many."""
+ROUND_TRIPS = 100
+"""Where other sites must hear of all that is sent, many is no more than so many windows: it takes a round trip each."""
 _EXTRAS = (12, 25, 40)
 """Programs that only take part in storms, where there are few others."""
 _SMALL = 20
@@ -71,7 +73,7 @@ class SessionBounds(NamedTuple):
 
 
 class Style:
-    def __init__(self, seed: int, clients: int, settings: Settings) -> None:
+    def __init__(self, seed: int, clients: int, settings: Settings, sites: int = 1) -> None:
         self.random = random = Random(f"covey {seed} style")
         plain = random.random() < _PLAIN
         narrow = settings.submit_queue_bytes < settings.message_bytes_max
@@ -82,7 +84,10 @@ class Style:
         self.traits = frozenset(trait for trait, share in shares.items() if random.random() < share and not plain)
         self._bundle_bytes = settings.bundle_bytes
         self._roomy = NEAR_THE_LIMIT < settings.bundle_bytes < settings.message_bytes_max
-        self.many = random.choice(_MANY_OF_BUSY if busy else _MANY) if "many" in self.traits else 0
+        self.most = ROUND_TRIPS * settings.source_bundles_unstable if sites > 1 else max(_MANY)
+        """Bundles that one program has in hand at once."""
+        many = random.choice(_MANY_OF_BUSY if busy else _MANY) if "many" in self.traits else 0
+        self.many = min(many, self.most)
         self.extras = random.choice(_EXTRAS) if "storm" in self.traits and 0 < clients < _EXTRAS[0] else 0
         self._fillers = self._names(_FILLERS) if "names" in self.traits else []
         self.groups = self._groups()

@@ -65,7 +65,11 @@ class ViewOrder:
         counts = not bundle.is_meta or self._counts(bundle)
         if self.frozen or log is None or not log.add(bundle, counts):
             return Dropped(Counter.BUNDLE_KNOWN)
-        return self._enter_held(bundle) if counts else []
+        early = self._enter_held(bundle) if counts else []
+        if not self._ready or isinstance(early, Dropped):
+            return early
+        ready, self._ready = self._ready, []
+        return ready + early
 
     def _enter_held(self, bundle: Bundle) -> list[Delivery] | Dropped:
         if (dropped := self._enter(bundle)) is not None:
