@@ -59,6 +59,8 @@ FIRST_SEEDS = {
     "our own site knows": 1,
     "nobody was anywhere": 4,
     "content ends at the first branch": 1,
+    "nobody is told to be in it": 45,
+    "interest outlives its view": 4,
     "joiners moved with everybody": 49,
     "strangers moved with us": 49,
     "apart forgotten": 39,

@@ -7,6 +7,7 @@ from typing import Any
 from covey.protocol.effects import Effect
 from covey.protocol.evs.announcing import Announcer
 from covey.protocol.evs.links.relay import Relay
+from covey.protocol.evs.links.ring import Ring
 from covey.protocol.evs.stamping import token
 from covey.protocol.values import Announcement
 
@@ -61,6 +62,10 @@ def _told_nobody(right: Any) -> Any:
     return on_announce
 
 
+def _own_top(right: Any) -> Any:
+    return lambda self, site, mine: mine.site_seq
+
+
 SITE_MUTANTS: dict[str, Mutant] = {
     "announced without the token": Mutant(
         "M5", "a site's promise does not bind who stamps", token.TokenStamper, "announce", _announce_at_once
@@ -88,5 +93,12 @@ SITE_MUTANTS: dict[str, Mutant] = {
     "trees of one's own": Mutant("blame", "daemons weigh links differently", Relay, "_take_trees", _own_costs),
     "announcements end at the representative": Mutant(
         "S13", "ring-mates never hear how far other sites are", Announcer, "on_announce", _told_nobody
+    ),
+}
+
+SITE_STORY_MUTANTS: dict[str, tuple[Mutant, str]] = {
+    "nobody misses what our site has not sent": (
+        Mutant("S15", "floors of another site's bundles have our own top", Ring, "_top", _own_top),
+        "ring_mate_of_a_lost_representative",
     ),
 }

@@ -6,7 +6,7 @@ Invariants are off, and an exception does not count as caught. The same seeds pa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import cache
 from itertools import count, islice
 from pathlib import Path
@@ -20,9 +20,9 @@ from covey.drivers.simulation.story import builtin_stories, play_story
 
 from .client_mutants import CLIENT_MUTANTS
 from .first_seeds import FIRST_SEEDS
-from .interest_mutants import INTEREST_MUTANTS
+from .interest_mutants import INTEREST_COMPANIONS, INTEREST_MUTANTS, INTEREST_STORY_MUTANTS
 from .mutants import COMPANIONS, MUTANTS, STORY_MUTANTS, Mutant
-from .site_mutants import SITE_MUTANTS
+from .site_mutants import SITE_MUTANTS, SITE_STORY_MUTANTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -30,6 +30,7 @@ SEEDS = 50
 
 
 WITH_CLIENTS = Asked(clients=8)
+STORIES = STORY_MUTANTS | SITE_STORY_MUTANTS | INTEREST_STORY_MUTANTS
 
 
 @cache
@@ -87,10 +88,10 @@ def _seeds(name: str, guarantee: str) -> Iterable[int]:
     return dict.fromkeys([*first, *islice(able, SEEDS)])
 
 
-@pytest.mark.parametrize("name", STORY_MUTANTS)
+@pytest.mark.parametrize("name", STORIES)
 def test_mutant_is_caught_in_its_story(name: str) -> None:
-    mutant, story = STORY_MUTANTS[name]
+    mutant, story = STORIES[name]
     text = next(path for path in builtin_stories() if path.stem == story).read_text()
     assert f"\n{mutant.guarantee} " not in play_story(text)
-    with mutant.applied():
+    with mutant.applied(), INTEREST_COMPANIONS[name].applied() if name in INTEREST_COMPANIONS else nullcontext():
         assert f"\n{mutant.guarantee} " in play_story(text)

@@ -446,7 +446,7 @@ def test_documents_that_the_code_names_exist() -> None:
 
 
 def test_mutants_that_the_documents_name_exist() -> None:
-    mutants = {*load_mutants(), *importlib.import_module("tests.simulation.mutants").STORY_MUTANTS}
+    mutants = {*load_mutants(), *importlib.import_module("tests.simulation.test_mutants").STORIES}
     missing = [
         f"{path.relative_to(ROOT)} {name}"
         for path in markdown_files()

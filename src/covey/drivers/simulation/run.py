@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from covey.cluster import Cluster
 from covey.guarantees.checkers import Verdict, check
 from covey.protocol.counters import Count
 from covey.trace.daemon import Sink
@@ -21,10 +20,10 @@ from .blame import BLAME, judge_blame
 from .clients import Program, Stage
 from .fairness import FAIRNESS, Fairness
 from .faults import MS, SECOND, Faults
-from .node import Node
 from .options import Asked, RunOptions, draw
 from .progress import PROGRESS, Progress
 from .reactions import Reactions
+from .rest import calm, end, longest_silence, settle
 from .site_storms import SiteStorms
 from .steadiness import STEADINESS, Steadiness
 from .storms import Storms
@@ -34,9 +33,6 @@ from .workload import Workload
 from .world import World
 
 SETTLED_US = 1_500 * MS
-GIVE_UP_US = 60 * SECOND
-HELD_DOWN_SLACK_US = SECOND
-"""More than the time until the next look around."""
 LAST_LOSS_US = 20 * MS
 """Some of the last words are lost, and no change of view will bring them: they must be asked for."""
 
@@ -124,17 +120,17 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
     while not {"partition", "merge"} <= faults.reactions and world.now < 40 * SECOND:
         world.run_until(world.now + 100 * MS)
     faults.finish(options.final)
-    _calm(world)
+    calm(world)
     for program in programs + extras:
         program.read_again()
-    _settle(world, SETTLED_US)
+    settle(world, SETTLED_US)
     options.network.loss = 0.05 if "loss" in options.kinds else 0.0
     workload.one_of_each()
     for program in programs[:LAST_SPEAKERS]:
         program.last_words()
     world.run_until(world.now + LAST_LOSS_US)
     options.network.loss = 0.0
-    if _settle(world, _longest_silence(world)):
+    if settle(world, longest_silence(world)):
         _end(world, programs + extras)
         faults.at_rest()
     world.close()
@@ -151,11 +147,7 @@ def _go_wrong(world: World, faults: Faults, random: Random) -> None:
 
 
 def _end(world: World, programs: list[Program]) -> None:
-    for node in world.living():
-        # Whoever still has something to send is not at rest, however silent, nor is who has lost it before it was
-        # stamped: without an `end` row S15 names it.
-        if not node.core.snapshot(0)["waiting_bytes"] and not node.owed:
-            node.recorder.event("end", world.time_ns)
+    end(world)
     for program in programs:
         program.end()
 
@@ -169,49 +161,3 @@ def _programs(stage: Stage, options: RunOptions) -> tuple[list[Program], list[Pr
     for program in programs:
         world.play(program.script())
     return programs, extras
-
-
-def _calm(world: World) -> None:
-    living = world.living()
-    for node in living:
-        connected = [other for other in living if other is node or world.connected(node.rank, other.rank)]
-        members = tuple(sorted(other.recorder.process for other in _joined_by_links(world.cluster, node, connected)))
-        node.recorder.event("calm", world.time_ns, members=members)
-
-
-def _joined_by_links(cluster: Cluster, node: Node, connected: list[Node]) -> list[Node]:
-    """Those in its own site, and in sites that configured links join with it where each has a gateway."""
-    site_of = {one.rank: cluster.daemons[one.rank].site for one in connected}
-    gateways = {site_of[one.rank] for one in connected if cluster.daemons[one.rank].gateway}
-    reached, before = {site_of[node.rank]}, 0
-    while before < len(reached):
-        before = len(reached)
-        for link in cluster.all_links:
-            ends = {link.one, link.other}
-            reached |= ends if ends <= gateways and ends & reached else set()
-    return [one for one in connected if site_of[one.rank] in reached]
-
-
-def _settle(world: World, silence_us: int) -> bool:
-    """Let the world run until nothing visible has happened for so long; False if that never comes.
-
-    Who came and went is merged late, out of silence: a moment after nobody is held down any more it would have been.
-    """
-    deadline, held_at = world.now + GIVE_UP_US, world.now - HELD_DOWN_SLACK_US
-    while world.now < deadline:
-        world.run_until(world.now + 100 * MS)
-        if _somebody_is_held_down(world):
-            held_at = world.now
-        if world.now - world.changed_at >= silence_us and world.now - held_at >= HELD_DOWN_SLACK_US:
-            return True
-    return False
-
-
-def _somebody_is_held_down(world: World) -> bool:
-    return any(node.core.engine.report(node.clocks.at(world.now).mono_us).held_down_us for node in world.living())
-
-
-def _longest_silence(world: World) -> int:
-    """After this long without an event nothing is coming any more: longer than the longest patience with a peer."""
-    settings = world.settings
-    return settings.peer_timeout_ms * settings.peer_timeout_growth_max * MS + SECOND

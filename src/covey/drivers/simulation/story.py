@@ -31,6 +31,8 @@ The commands, as in docs/simulation.md, "Stories":
     bye alice · kill alice     it leaves in good order; it is killed
     show a                     where a daemon is, and why; or how a program is
     count token-lost           how often something was counted, over all daemons
+    rest                       nothing goes wrong any more: run until nothing happens; what must come to pass is
+                               judged by `check` then
     check                      every guarantee on the trace so far
 """
 
@@ -53,6 +55,7 @@ from covey.trace.record import Row
 
 from .network import NetworkOptions
 from .node import Clocks, Node
+from .rest import calm, end, longest_silence, settle
 from .story_clients import RUN, StoryClients
 from .story_words import (
     ANY,
@@ -303,6 +306,14 @@ class Story:
         name = counter(words)
         counts = [node.core.kit.count.in_words().get(name, 0) for node in self.world.nodes.values()]
         self._said.append(f"{name}: {sum(counts)}")
+
+    def do_rest(self) -> None:
+        calm(self.world)
+        if settle(self.world, longest_silence(self.world)):
+            end(self.world)
+            self._said.append(f"at rest at {self.world.now // MS} ms")
+        else:
+            self._said.append("it never comes to rest")
 
     def do_check(self) -> None:
         if self._world is None:
