@@ -39,6 +39,8 @@ PAST_NOT_AWAITED = [(1, 17), (3, 9), (3, 19), (3, 23)]
 
 
 ONCE_FAILED = [
+    # A message that begins again for new interest was larger than the fragment that was to be its next (R3).
+    (5_231, 8),
     # What a head that counts now allowed was passed by what came in the same step (M3).
     (40_086, 8),
     # Groups became empty in a view that was lost: a deadline of it was set (P5).

@@ -12,8 +12,10 @@ from covey.protocol.evs.states import State
 from covey.protocol.inputs import Stop
 from covey.protocol.values import Service
 
+from .network import FAR
 from .node import Clocks, Death, Node
 from .options import DEAF
+from .site_reactions import brings
 from .workload import Workload
 from .world import Script, World
 
@@ -33,6 +35,10 @@ NOT_TRANSITIVE = "connected and apart at rest"
 
 THREE_APART = "three views at rest, and none of them cut off"
 """The reaction to connectivity of which one to three cuts are not enough."""
+
+
+_SILENCING_MS = 60
+"""How long who speaks for a site lives on at most: longer than what others send takes to get there."""
 
 
 class Faults:
@@ -112,6 +118,7 @@ class Faults:
         if "crash" in self.kinds:
             actions += [self._crash, self._crash_while_sending, self._crash_while_sending, self._restart_one]
             actions += [self._leave_a_hole, self._leave_a_hole] if "ambush" in self.kinds else []
+            actions += [self._silence, self._silence] if self.world.cluster.site_count > 1 else []
         if "stop" in self.kinds:
             actions += [self._stop]
         if DEAF in self.kinds:
@@ -206,6 +213,34 @@ class Faults:
             self._workload.submit(victim.rank, Service.AGREED, 400)
             victim.dying = Death.NO_DATA_ARRIVES
             self._restart_later(victim.rank)
+
+    def _silence(self) -> None:
+        """Who speaks for a site dies while messages of others pass through it, to its ring or on."""
+        if victim := self._who_speaks():
+            self.world.play(self._silencing(victim))
+
+    def _who_speaks(self) -> Node | None:
+        """Of a site with several living daemons, if there is one."""
+        daemons, living = self.world.cluster.daemons, self.world.living()
+        sites = [daemons[node.rank].site for node in living]
+        speak = {daemons[node.rank].site: node for node in reversed(living) if daemons[node.rank].gateway}
+        several = [node for site, node in sorted(speak.items()) if sites.count(site) > 1]
+        return self.random.choice(several) if several else None
+
+    def _silencing(self, victim: Node) -> Script:
+        """It dies with something that it has and its ring has not, or at last without."""
+        daemons = self.world.cluster.daemons
+        far = [node.rank for node in self.world.living() if daemons[node.rank].site != daemons[victim.rank].site]
+        for at in range(_SILENCING_MS):
+            if far and at < FAR:
+                self._workload.submit(self.random.choice(far), self._service(), self.random.choice((20, 400)))
+            yield self.random.choice((MS, MS // 2))
+            if self._is_over() or self.hold or not victim.alive:
+                return
+            if brings(victim):
+                break
+        self.world.crash(victim.rank)
+        self._restart_later(victim.rank)
 
     def _deafen(self) -> None:
         """A daemon gets no data of its site, while safe messages are under way, and then nothing at all."""

@@ -10,6 +10,7 @@ import msgspec
 
 from covey.config import DATAGRAM_BYTES_MAX
 from covey.protocol.counters import Count, Counter
+from covey.protocol.evs.codec import frame_name
 
 NEAR_THE_LIMIT = 60_000
 """Bytes of a datagram that is nearly as large as there are any."""
@@ -47,6 +48,8 @@ class Network:
     arrive: Arrive
     count: Count
     cuts: set[tuple[int, int]] = field(default_factory=set)
+    lost_within: set[str] = field(default_factory=set)
+    """Kinds of frames that were lost between two daemons of one site."""
     _busy_until: dict[int, int] = field(default_factory=dict)
     _held: dict[tuple[int, int], list[bytes]] = field(default_factory=dict)
 
@@ -62,6 +65,8 @@ class Network:
             return
         options, random = self.options, self.random
         if options.loss and random.random() < options.loss:
+            if options.sites and options.sites[source] == options.sites[to]:
+                self.lost_within.add(frame_name(data))
             return
         start = self._start(now, source, len(data))
         if start is None:

@@ -25,6 +25,7 @@ from .reactions import (
     UNEVEN_SITES,
 )
 from .run import Result
+from .site_reactions import ANNOUNCEMENT_LOST, CRASHED_BRINGING, CRASHED_SENDING, JOIN_RACE
 from .steadiness import HELD
 
 
@@ -81,6 +82,14 @@ PROBES = (
     Probe(INTEREST_RENEWED, 0.08, "a group asked for again after it was given up", True),
     Probe(Counter.CONTENT_RECOVERED, 0.06, "content recovered where only a head was", True),
     Probe(Counter.BEGUN_AGAIN_FOR_INTEREST, 0.01, "a large message begun again for new interest", True),
+    Probe(
+        ANNOUNCEMENT_LOST, 0.08, "a ring-mate missed an announcement of another site, and was brought up all the same"
+    ),
+    Probe(
+        JOIN_RACE, 0.04, "a message that left a site out which had asked for its group, ordered before the join", True
+    ),
+    Probe(CRASHED_SENDING, 0.05, "a site lost its voice before all others were known to have what it had sent"),
+    Probe(CRASHED_BRINGING, 0.015, "the same, before its ring was known to have what came from others"),
     Probe(UNEVEN_SITES, 0.10, "a view with sites of one daemon and of several"),
     Probe(Counter.TOKEN_KEPT, 0.20, "a token that stayed where the only sender was"),
     Probe(Counter.LINE_TOLD, 0.10, "a safe message for which the others told their lines without the token"),

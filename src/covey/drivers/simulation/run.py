@@ -24,6 +24,7 @@ from .options import Asked, RunOptions, draw
 from .progress import PROGRESS, Progress
 from .reactions import Reactions
 from .rest import calm, end, longest_silence, settle
+from .site_reactions import SiteReactions
 from .site_storms import SiteStorms
 from .steadiness import STEADINESS, Steadiness
 from .storms import Storms
@@ -98,7 +99,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
     if random.random() < 0.2:
         flooded = random.randrange(len(options.cluster.daemons))
         world.at(int(random.uniform(0.1, options.seconds) * SECOND), partial(workload.flood, flooded))
-    seen, steadiness = Reactions(world), Steadiness(world, f"seed-{seed}")
+    seen, seen_of_sites, steadiness = Reactions(world), SiteReactions(world), Steadiness(world, f"seed-{seed}")
     fairness = Fairness(world, f"seed-{seed}")
     progress = Progress(world, fairness, f"seed-{seed}")
     world.play(progress.script())
@@ -135,7 +136,7 @@ def play(seed: int, asked: Asked, sink: Sink, invariants: bool) -> Played:
         faults.at_rest()
     world.close()
     watchers = (fairness, progress, steadiness)
-    reactions = faults.reactions.union(seen.seen, *(one.reactions for one in watchers))
+    reactions = faults.reactions.union(seen.seen, seen_of_sites.seen, *(one.reactions for one in watchers))
     blame = judge_blame(world.counts, f"seed-{seed}")
     return Played(world, options, reactions, [*(one.verdict() for one in watchers), blame])
 

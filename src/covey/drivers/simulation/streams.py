@@ -68,7 +68,7 @@ class Streams:
         self._streams: dict[Life, dict[int, SimulatedStream]] = {}
         self._numbers = 0
         world.observers.append(self._on_effect)
-        world.on_end = self._on_daemon_end
+        world.mourners.append(self._on_daemon_end)
 
     # --- for clients
 

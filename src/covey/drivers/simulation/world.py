@@ -69,7 +69,8 @@ class World:
         """They see membership change."""
         self.observers: list[Watch] = []
         """They see all that daemons do, but for what they send to one another."""
-        self.on_end: Callable[[Node, bool], None] = lambda _node, _orderly: None
+        self.mourners: list[Callable[[Node, bool], None]] = []
+        """They see each life end, and whether it ended in good order."""
         self.repeated_by: str | None = None  # The command that plays this run again, for who reads its trace.
         self.check_invariants = True
         self.ports_refuse = False
@@ -135,7 +136,8 @@ class World:
 
     def _end(self, node: Node, *, orderly: bool) -> None:
         node.alive = False
-        self.on_end(node, orderly)
+        for mourner in self.mourners:
+            mourner(node, orderly)
         self.network.forget(node.rank)
         self._collect(node.recorder.process, node.core.kit.count)
         self.changed_at = self.now

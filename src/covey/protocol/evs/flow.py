@@ -49,7 +49,7 @@ class Flow:
         self.packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
         self._words: list[InterestWord] = []
         self._words_said = 0
-        self._content = 0  # Of the message of which some fragments are stamped.
+        self._content = 0  # Sites that get the next bundle: those of the message of which some fragments are stamped.
         self._everywhere = False  # It was begun again, and goes to all sites now.
         self.heads_to_send: list[Bundle] = []
         """Stamped here and not for all sites: those who have links send heads to the others."""
@@ -95,6 +95,7 @@ class Flow:
             if self._has_word():
                 return not self.behind
             self._put_joins_aside(self.interest, withdrawn_seq)
+            self._choose_content_sites(self.interest)  # It may begin again: how large the next bundle is depends on it.
         service = self.queue.next_service()
         if self.behind and service is not None:
             self.kit.count.add(Counter.SENDING_WAITS)
@@ -142,7 +143,7 @@ class Flow:
         self.kit.clock.see(stamp)
         if self._words:
             return self._stamp_word(self._words.pop(0), number, stamp, packer)
-        content = self._content_sites() if self.interest is not None else 0
+        content = 0 if self._everywhere else self._content
         bundle, whole = self.queue.take(self._site, number, stamp)
         if content:
             bundle.content = content
@@ -175,22 +176,19 @@ class Flow:
         said = [InterestSaid(self.view, group, is_asked) for group in word.groups]
         return [Stamped(self.view, bundle, (b"",)), *said, *self._take_place(bundle, packer)]
 
-    def _content_sites(self) -> int:
+    def _choose_content_sites(self, interest: Interest) -> None:
         """Fixed by the first fragment of a message; one that more sites want by now begins again (rule W15)."""
-        assert self.interest is not None
         following = self.queue.content_of_next()
-        assert following is not None
+        if following is None or self._everywhere:
+            return
         kind, groups, size = following
-        if kind is not Kind.MESSAGES or self._everywhere:
-            return 0
-        content = self.interest.content_sites(groups, size)
+        content = interest.content_sites(groups, size) if kind is Kind.MESSAGES else 0
         if not self.queue.fragments_taken():
             self._content = content
         elif self._content and (not content or content & ~self._content):
             self.kit.count.add(Counter.BEGUN_AGAIN_FOR_INTEREST)
             self.queue.begin_again()
-            self._content, self._everywhere = 0, True
-        return self._content
+            self._everywhere = True
 
     # --- out of it
 
