@@ -86,7 +86,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     # --- Hearing one another
 
-    alive_interval_ms: int = 150
+    alive_interval_ms: int = 100
     """Time between two ALIVEs of a daemon in OP. Shorter: losses and newcomers are noticed sooner, and each daemon
     sends more and reads more, also when idle.
     """

@@ -15,6 +15,9 @@ from covey.protocol.evs.states import State
 HURRIED: Final = 4
 """So many words follow one another fast where one was overdue: the answer to it may be lost too."""
 
+TOGETHER_SHARE: Final = 2
+"""Who hears another when so small a part of its own interval is left speaks too: together, all wake less often."""
+
 
 class Heartbeat:
     def __init__(self, kit: EvsKit) -> None:
@@ -27,6 +30,12 @@ class Heartbeat:
         at = now_us + self._kit.settings.alive_fast_ms * 250
         if at < (self._kit.deadlines.at(EvsDeadline.ALIVE) or at + 1):
             self._kit.deadlines.set(EvsDeadline.ALIVE, at)
+
+    def join_in(self, now_us: int) -> None:
+        """Somebody speaks: if our own next word is due before long, it is said in the same step."""
+        due_us, interval_us = self._kit.deadlines.at(EvsDeadline.ALIVE), self._kit.settings.alive_interval_ms * 1_000
+        if due_us is not None and now_us < due_us <= now_us + interval_us // TOGETHER_SHARE:
+            self._kit.deadlines.set(EvsDeadline.ALIVE, now_us)
 
     def say(self, frame: Alive | Join) -> list[Send]:
         return [self._kit.send(self.everyone, frame)] if self.everyone else []

@@ -189,6 +189,8 @@ class Machine:
         waits_for_us = sender in self.members and self.hearing.waits_for_us(sender, now_us)
         if news is News.NEW_LIFE or waits_for_us or self.hearing.two_way(sender.rank, now_us) != was_two_way:
             self._heartbeat.soon(now_us)
+        elif self.state is State.OP:
+            self._heartbeat.join_in(now_us)
         verdict = self._judge(sender, alive)
         early = [Dropped(Counter.ALIVE_TOO_EARLY)] if verdict is AliveVerdict.TOO_EARLY else []
         ended = self._on_breach(verdict, sender, alive, now_us) if isinstance(verdict, Reason) else []
