@@ -79,15 +79,17 @@ class Cluster(msgspec.Struct, frozen=True):
             raise ConfigError(f"cluster {self.name!r} has no daemons: list at least one")
         if len(set(names)) != len(names):
             raise ConfigError(f"cluster {self.name!r} names a daemon twice: {sorted(names)}; give each its own name")
-        for problem in filter(None, map(daemon_problem, names)):
-            raise ConfigError(f"cluster {self.name!r}: {problem}")
+        for index, name in enumerate(names):
+            if problem := daemon_problem(name):
+                raise ConfigError(f"cluster {self.name!r}: {problem}", f"daemon[{index}].name")
         if not self.name or not self.name.isprintable():
             raise ConfigError(f"a cluster cannot be called {self.name!r}: write a name of printable characters")
         if len(names) > DAEMONS_MAX:
             raise ConfigError(f"cluster {self.name!r} has {len(names)} daemons: at most {DAEMONS_MAX} are supported")
-        for daemon in self.daemons:
+        for index, daemon in enumerate(self.daemons):
             if not 0 <= daemon.site <= SITE_MAX:
-                raise ConfigError(f"daemon {daemon.name!r} has site {daemon.site}: write 0 to {SITE_MAX}")
+                rule = f"daemon {daemon.name!r} has site {daemon.site}: write 0 to {SITE_MAX}"
+                raise ConfigError(rule, f"daemon[{index}].site")
         self._check_sites()
         if self.multicast is not None:
             multicast_address(self.multicast)
@@ -95,14 +97,17 @@ class Cluster(msgspec.Struct, frozen=True):
     def _check_sites(self) -> None:
         if len(set(self.site_names)) != len(self.site_names):
             raise ConfigError(f"a site is named twice: {sorted(self.site_names)}; give each its own name")
-        for problem in filter(None, map(daemon_problem, self.site_names)):
-            raise ConfigError(f"of a site: {problem}")
+        for index, name in enumerate(self.site_names):
+            if problem := daemon_problem(name, "site"):
+                raise ConfigError(problem, f"site[{index}].name")
         sites = self.sites
         if len(sites) > 1:
             for site in sites:
-                if not any(daemon.gateway for daemon in self.daemons if daemon.site == site):
+                there = [index for index, daemon in enumerate(self.daemons) if daemon.site == site]
+                if not any(self.daemons[index].gateway for index in there):
                     raise ConfigError(
-                        f"no daemon of site {self.site_name(site)} is a gateway: let one be, or leave out `gateway`"
+                        f"no daemon of site {self.site_name(site)} is a gateway: let one be, or leave out `gateway`",
+                        f"daemon[{there[0]}].gateway",
                     )
         self._check_links(sites)
 
@@ -110,25 +115,29 @@ class Cluster(msgspec.Struct, frozen=True):
         if len(self.all_links) > LINKS_MAX:
             raise ConfigError(f"there are {len(self.all_links)} links: at most {LINKS_MAX} are supported; list fewer")
         seen: set[tuple[int, int]] = set()
-        for one, other, cost in self.links:
+        for index, (one, other, cost) in enumerate(self.links):
+            where = f"link[{index}].between"
             if not 0 <= one <= other <= SITE_MAX:
-                raise ConfigError(f"a link joins {one} and {other}: write sites from 0 to {SITE_MAX}, the lower first")
+                rule = f"a link joins {one} and {other}: write sites from 0 to {SITE_MAX}, the lower first"
+                raise ConfigError(rule, where)
             between = f"the link between {self.site_name(one)} and {self.site_name(other)}"
             if one == other:
-                raise ConfigError(f"{between} joins a site with itself: name two sites")
+                raise ConfigError(f"{between} joins a site with itself: name two sites", where)
             for site in (one, other):
                 if site not in sites:
                     raise ConfigError(
-                        f"{between}: no daemon is in site {self.site_name(site)}: place one there, or remove the link"
+                        f"{between}: no daemon is in site {self.site_name(site)}: place one there, or remove the link",
+                        where,
                     )
             if not 1 <= cost <= LINK_COST_MAX:
-                raise ConfigError(f"{between} has cost {cost}: write 1 to {LINK_COST_MAX}")
+                raise ConfigError(f"{between} has cost {cost}: write 1 to {LINK_COST_MAX}", f"link[{index}].cost")
             if (one, other) in seen:
-                raise ConfigError(f"{between} is there twice: remove one")
+                raise ConfigError(f"{between} is there twice: remove one", where)
             seen.add((one, other))
         if self.links and (apart := sorted(set(sites) - self._reached_from(sites[0]))):
             named = " ".join(map(self.site_name, apart))
-            raise ConfigError(f"no links join {named} with {self.site_name(sites[0])}: add a [[link]], or remove all")
+            rule = f"no links join {named} with {self.site_name(sites[0])}: add a [[link]], or remove all"
+            raise ConfigError(rule, "link[0].between")
 
     def _reached_from(self, site: int) -> set[int]:
         reached, before = {site}, 0

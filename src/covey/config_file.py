@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from .cluster import SITE_MAX, Cluster, DaemonConfig, SiteLink, ipv4, is_loopback, multicast_address
+from .cluster import Cluster, DaemonConfig, SiteLink, ipv4, is_loopback, multicast_address
 from .config import PRESETS, Settings
 from .errors import ConfigError
 
@@ -97,8 +97,8 @@ def parse(text: str, path: Path) -> Configuration:
         settings = _checked(fields, Settings, text, path, "settings")
         cluster = _cluster(document, text, path)
     except ConfigError as error:
-        prefix = "" if str(error).startswith(str(path)) else f"{path}{_line_of_rule(str(error), document, text)}: "
-        raise ConfigError(f"{prefix}{error}{_in_force(str(error), fields)}") from None
+        prefix = "" if str(error).startswith(str(path)) else f"{path}{_line_of_rule(error, document, text)}: "
+        raise ConfigError(f"{prefix}{error}{'' if error.location else _in_force(str(error), fields)}") from None
     configuration = Configuration(path, cluster, settings, document.allow_unsealed)
     _check_hosts(configuration, text)
     _check_clients(configuration, text)
@@ -140,9 +140,11 @@ def _site(written: int | str, names: list[str]) -> int:
     raise ConfigError(f"there is no site {written!r}: {known}")
 
 
-def _line_of_rule(rule: str, document: Document, text: str) -> str:
-    """Where the file says what breaks a rule: a setting, the name given twice, the site that is none, the link."""
-    for name in re.findall(r"\w+", rule):
+def _line_of_rule(error: ConfigError, document: Document, text: str) -> str:
+    """Where the file says what breaks a rule: what the error names, a setting, or the name given twice."""
+    if error.location:
+        return line_of(text, error.location, error.location.rpartition(".")[2])
+    for name in re.findall(r"\w+", str(error)):
         if name in document.settings:
             return line_of(text, f"settings.{name}", name)
     seen: set[str] = set()
@@ -150,20 +152,7 @@ def _line_of_rule(rule: str, document: Document, text: str) -> str:
         if daemon.name in seen:
             return line_of(text, f"daemon[{index}].name", "name")
         seen.add(daemon.name)
-    for index, daemon in enumerate(document.daemon):
-        if isinstance(daemon.site, int) and not 0 <= daemon.site <= SITE_MAX:
-            return line_of(text, f"daemon[{index}].site", "site")
-    return _line_of_link(rule, document, text)
-
-
-def _line_of_link(rule: str, document: Document, text: str) -> str:
-    """The last link between the sites that a rule speaks of: where one is there twice, that is one too many."""
-    for index, link in reversed(list(enumerate(document.link))):
-        one, other = map(str, link.between)
-        ends = f"{one} and {other}", f"{other} and {one}"
-        if any(f"between {pair}{after}" in rule for pair in ends for after in " :"):
-            return line_of(text, f"link[{index}].cost", "cost" if "cost" in rule else "between")
-    return line_of(text, "link[0].between", "between") if document.link and "[[link]]" in rule else ""
+    return ""
 
 
 def _in_force(rule: str, fields: dict[str, Any]) -> str:
@@ -291,7 +280,9 @@ def line_of(text: str, location: str, name: str) -> str:
     table, index = (keys[0], int(keys[1]) if len(keys) > 1 and keys[1].isdigit() else 0) if keys else ("", 0)
     wanted = name or (keys[-1] if keys else "")
     headers = [at for at, line in enumerate(text.splitlines()) if re.match(rf"\s*\[+{table}\]+", line)] if table else []
-    start = headers[index] if index < len(headers) else 0
+    if table and not headers:  # Written in one line: `link = [{between = ["east", "west"]}]`.
+        headers = [at for at, line in enumerate(text.splitlines()) if re.match(rf"\s*{table}\s*=", line)][:1]
+    start = headers[index] if index < len(headers) else headers[0] if headers else 0
     for at, line in enumerate(text.splitlines()[start:], start=start):
         if at > start and headers and line.lstrip().startswith("["):
             break

@@ -25,6 +25,11 @@ class CoveyError(Exception):
 class ConfigError(CoveyError):
     """The configuration is wrong."""
 
+    def __init__(self, rule: str, location: str = "") -> None:
+        super().__init__(rule)
+        self.location = location
+        """Which field of a file says so, as `link[2].cost`; empty if it is not one field."""
+
 
 class LocalProtocolError(CoveyError):
     """The caller of the engine broke one of its rules; or a session is used by a thread or loop that must not."""

@@ -28,16 +28,16 @@ def group_problem(group: str) -> str:
     return _problem("group name", group, GROUP_MAX)
 
 
-def daemon_problem(name: str) -> str:
-    """Why a daemon cannot have this name, which is a part of addresses and of paths; empty if it can.
+def daemon_problem(name: str, of: str = "daemon") -> str:
+    """Why a daemon, or a site, cannot have this name, which is a part of addresses and paths; empty if it can.
 
     >>> daemon_problem("a"), daemon_problem("../b")
     ('', "a daemon name must not contain '/'")
     """
-    if problem := _problem("daemon name", name, DAEMON_MAX):
+    if problem := _problem(f"{of} name", name, DAEMON_MAX):
         return problem
     found = next((mark for mark in "/: " if mark in name), "")
-    return f"a daemon name must not contain {found!r}" if found else ""
+    return f"a {of} name must not contain {found!r}" if found else ""
 
 
 def destination_problem(destination: str) -> str:

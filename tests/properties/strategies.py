@@ -22,6 +22,8 @@ from covey.protocol.evs.frames import (
     Join,
     NewMemb,
     Parked,
+    PassedOn,
+    Proceeding,
     Refuse,
     Resend,
     StateTrans,
@@ -29,6 +31,7 @@ from covey.protocol.evs.frames import (
     Unreliable,
     Want,
     WantGroups,
+    WantState,
 )
 from covey.protocol.evs.states import State
 from covey.protocol.values import (
@@ -115,7 +118,7 @@ SITE_DECLARATION = st.builds(
     low=NUMBER,
     gap_free=NUMBER,
     frontier=FRONTIER,
-    extras=st.lists(st.tuples(NUMBER, STAMP), max_size=3).map(tuple),
+    extras=st.binary(max_size=3),
     announcements=st.lists(st.builds(Announcement, NUMBER, STAMP), max_size=2).map(tuple),
 )
 DECLARATION = st.builds(
@@ -159,7 +162,10 @@ KINDS: dict[type[Frame], st.SearchStrategy[Frame]] = {
     Refuse: st.builds(Refuse, BALLOT, NUMBER),
     WantGroups: st.builds(WantGroups, BALLOT, st.lists(NUMBER, max_size=3).map(tuple)),
     GroupPart: st.builds(GroupPart, BALLOT, NUMBER, BYTES, st.booleans()),
-    StateTrans: st.builds(StateTrans, BALLOT, DECLARATION, LIVES, NUMBER, st.integers(0, 9), BYTES, st.booleans()),
+    StateTrans: st.builds(StateTrans, BALLOT, st.integers(0, 9), st.integers(1, 9), BYTES),
+    WantState: st.builds(WantState, BALLOT, st.lists(NUMBER, max_size=3).map(tuple)),
+    Proceeding: st.builds(Proceeding, BALLOT),
+    PassedOn: st.builds(PassedOn, BALLOT, st.binary(max_size=4), BYTES),
     Want: st.builds(Want, BALLOT, st.lists(st.tuples(SITE, NUMBER, NUMBER), max_size=4).map(tuple)),
     Done: st.builds(Done, BALLOT, st.booleans()),
     Goodbye: st.builds(Goodbye, BALLOT, BALLOT),

@@ -17,11 +17,11 @@ from covey.protocol.counters import Dropped
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import Deliver, Effect, Installed
 from covey.protocol.evs.deadlines import EvsDeadline
-from covey.protocol.evs.decisions import Attempt, Begin, Outcome
+from covey.protocol.evs.decisions import Attempt, Begin, FrameOutcome, Outcome
 from covey.protocol.evs.engine import EvsEngine
 from covey.protocol.evs.exchange import Exchange
 from covey.protocol.evs.flow import Flow
-from covey.protocol.evs.frames import Alive, Data, NewMemb, StateTrans, Token, Unreliable
+from covey.protocol.evs.frames import Alive, Data, NewMemb, Stated, Token, Unreliable
 from covey.protocol.evs.links import floors
 from covey.protocol.evs.links.lines import Lines
 from covey.protocol.evs.links.ring import Ring
@@ -274,14 +274,14 @@ def _aru_alone(right: Any) -> Any:
 
 def _nothing_above_hole(right: Any) -> Any:
     def survives(self: ViewOrder, bundle: Bundle, plan: RecoveryPlan) -> bool:
-        return bundle.stamp <= plan.hole_line or bundle.service is Service.RELIABLE
+        return bundle.stamp <= self._hole_line or bundle.service is Service.RELIABLE
 
     return survives
 
 
 def _reliable_needs_commit(right: Any) -> Any:
     def survives(self: ViewOrder, bundle: Bundle, plan: RecoveryPlan) -> bool:
-        if bundle.service is Service.RELIABLE and bundle.stamp > plan.hole_line:
+        if bundle.service is Service.RELIABLE and bundle.stamp > self._hole_line:
             return bundle.origin in plan.commit
         return right(self, bundle, plan)  # type: ignore[no-any-return]
 
@@ -378,12 +378,12 @@ def _token_without_stamp(right: Any) -> Any:
 
 
 def _forget_high(right: Any) -> Any:
-    def on_state_trans(self: Exchange, sender: Life, frame: StateTrans, now_us: int) -> list[Effect]:
-        declaration = msgspec.structs.replace(frame.declaration, high=0)
-        forgetful = msgspec.structs.replace(frame, declaration=declaration)
+    def on_stated(self: Exchange, sender: Life, stated: Stated, now_us: int) -> list[FrameOutcome]:
+        declaration = msgspec.structs.replace(stated.declaration, high=0)
+        forgetful = msgspec.structs.replace(stated, declaration=declaration)
         return right(self, sender, forgetful, now_us)  # type: ignore[no-any-return]
 
-    return on_state_trans
+    return on_stated
 
 
 def _deaf_to_clocks(right: Any) -> Any:
@@ -457,7 +457,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "token without stamp": Mutant("M5", "a stamp may fall below one already used", Ring, "hold", _token_without_stamp),
     "stamps not raised for a new view": Mutant(
-        "M5", "what co-movers have seen is forgotten in the next view", Exchange, "on_state_trans", _forget_high
+        "M5", "what co-movers have seen is forgotten in the next view", Exchange, "_on_stated", _forget_high
     ),
     "what waits is forgotten": Mutant(
         "S15", "a new view begins with an empty queue", SubmitQueue, "begin_again", _forget_what_waits

@@ -24,7 +24,7 @@ def _announce_at_once(right: Any) -> Any:
             return right(self, now_us)  # type: ignore[no-any-return]
         own = Announcement(self.site_seq, max(self.stamp, self._kit.clock.now(now_us)))
         line, received = self.ring.line_everywhere.usable, self._received_here()
-        return self._announcer.announce(own, line, received, False, now_us)
+        return self._announcer.announce(own, line, received, False, False, now_us)
 
     return announce
 

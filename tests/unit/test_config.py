@@ -300,5 +300,51 @@ def test_a_link_between_numbers_that_are_no_sites_is_refused(link: SiteLink) -> 
 
 @pytest.mark.parametrize("name", ["", "two words", "a:b", "x" * 33])
 def test_a_site_is_called_like_a_daemon(name: str) -> None:
-    with pytest.raises(ConfigError, match="of a site: "):
+    with pytest.raises(ConfigError, match="a site name "):
         msgspec.structs.replace(many_sites([1, 1]), site_names=(name, "west"))
+
+
+TWO_SITES = """cluster = "c"
+[[site]]
+name = "{0}"
+[[site]]
+name = "west"
+[[link]]
+between = ["{0}", "west"]
+cost = 1
+{1}[[daemon]]
+name = "a"
+site = "{0}"
+port = 4001
+gateway = {2}
+[[daemon]]
+name = "b"
+site = "west"
+port = 4002
+"""
+
+
+@pytest.mark.parametrize(
+    ("site", "more", "gateway", "told"),
+    [
+        ("east", "", "false", "c.toml:13: no daemon of site east is a gateway"),
+        ("the east", "", "true", "c.toml:3: a site name must not contain ' '"),
+        (
+            "cost",
+            '[[link]]\nbetween = ["west", "cost"]\n',
+            "true",
+            "c.toml:10: the link between cost and west is there twice",
+        ),
+    ],
+    ids=["no gateway", "a name", "a site that is called like a field"],
+)
+def test_what_is_wrong_with_sites_has_its_line(site: str, more: str, gateway: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{re.escape(told)}"):
+        parse(TWO_SITES.format(site, more, gateway), Path("c.toml"))
+
+
+def test_links_written_in_one_line_have_that_line() -> None:
+    twice = "link = [{between = [0, 1]}, {between = [1, 0]}]"
+    daemons = "".join(f'[[daemon]]\nname = "{name}"\nsite = {at}\nport = {4001 + at}\n' for at, name in enumerate("ab"))
+    with pytest.raises(ConfigError, match=r"^c\.toml:2: the link between 0 and 1 is there twice"):
+        parse(f'cluster = "c"\n{twice}\n{daemons}', Path("c.toml"))

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 from covey.cluster import Cluster
 from covey.ids import Ballot, Life
+from covey.protocol.evs.codec import Codec
+from covey.protocol.evs.declarations import encode_stated
 from covey.protocol.evs.frames import (
     Ack,
     Alive,
@@ -27,13 +29,17 @@ from covey.protocol.evs.frames import (
     Join,
     NewMemb,
     Parked,
+    PassedOn,
+    Proceeding,
     Refuse,
     Resend,
+    Stated,
     StateTrans,
     Token,
     Unreliable,
     Want,
     WantGroups,
+    WantState,
 )
 from covey.protocol.evs.states import STATES
 from covey.protocol.values import Announcement, Bundle, Declaration, Kind, Position, Service, SiteDeclaration
@@ -68,9 +74,9 @@ class Forger:
         self.facts = facts
         self._random = random
         self._makers = (
-            self._alive, self._join, self._newmemb, self._refuse, self._state_trans, self._want, self._want_groups,
-            self._group_part, self._done, self._goodbye, self._token, self._parked, self._hurry, self._ack,
-            self._announce, self._data, self._resend, self._unreliable,
+            self._alive, self._join, self._newmemb, self._refuse, self._state_trans, self._want_state, self._progress,
+            self._passed, self._want, self._want_groups, self._group_part, self._done, self._goodbye, self._token,
+            self._parked, self._hurry, self._ack, self._announce, self._data, self._resend, self._unreliable,
         )  # fmt: skip
 
     def frame(self) -> tuple[Life, Frame]:
@@ -172,7 +178,7 @@ class Forger:
 
     def _state_trans(self, sender: Life) -> StateTrans:
         number = self.number
-        extras = tuple(sorted((number(self.facts.packets), self._clock()) for _ in range(self._random.randrange(4))))
+        extras = self._random.randbytes(self._random.choice((0, 1, 40)))
         announced = (Announcement(number(self.facts.packets), self._clock()),)
         site = SiteDeclaration(
             self._random.choice((0, 0, 1)), number(0), number(self.facts.packets), self._clock(), extras, announced
@@ -180,10 +186,24 @@ class Forger:
         declaration = Declaration(
             self._ballot(sender), Position(self._clock(), 0), self._clock(), self._clock(), self._lives(), (site,)
         )
-        part = self._random.randbytes(self._random.choice((0, 40)))
-        return StateTrans(
-            self._ballot(sender), declaration, self._lives(), number(1), number(1) % 65_536, part, self._flag()
-        )
+        first = self._random.randbytes(self._random.choice((0, 40)))
+        data = encode_stated(Stated(declaration, number(1), number(1) % 65_536, first))
+        if self._flag():
+            return StateTrans(self._ballot(sender), 0, 1, data)
+        return StateTrans(self._ballot(sender), number(1) % 65_535, 1 + number(1) % 65_535, data[:40])
+
+    def _want_state(self, sender: Life) -> WantState:
+        return WantState(self._ballot(sender), tuple(self.number(1) for _ in range(self._length())))
+
+    def _progress(self, sender: Life) -> Proceeding:
+        return Proceeding(self._ballot(sender))
+
+    def _passed(self, sender: Life) -> PassedOn:
+        """Something of another, or nothing, for anybody."""
+        inner = Codec("covey", 0, sender)
+        maker = self._random.choice((self._done, self._want, self._state_trans, self._alive))
+        data = inner.without_prefix(inner.encode(maker(sender))) if self._flag() else self._random.randbytes(20)
+        return PassedOn(self._ballot(sender), self._random.randbytes(self._random.choice((0, 1, 128))), data)
 
     def _want(self, sender: Life) -> Want:
         ranges = [(0, self.number(1), self.number(self.facts.packets)) for _ in range(self._length())]

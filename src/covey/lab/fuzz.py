@@ -29,22 +29,18 @@ from covey.protocol.evs.frames import (
     Alive,
     Announce,
     Data,
-    Done,
     Frame,
     Goodbye,
-    GroupPart,
     Hurry,
     Join,
     NewMemb,
     Parked,
+    PassedOn,
     Refuse,
-    Resend,
-    StateTrans,
     Token,
     Unreliable,
-    Want,
-    WantGroups,
 )
+from covey.protocol.evs.ways import AttemptFrame
 from covey.protocol.status import DaemonStatus
 from covey.protocol.values import Service
 
@@ -156,7 +152,7 @@ def is_refusable(sender: Life, frame: Frame, facts: Facts) -> bool:
         return _is_refusable_alive(sender, frame.alive if isinstance(frame, Join) else frame, facts)
     if isinstance(frame, NewMemb):
         return _is_refusable_proposal(sender, frame, facts)
-    if isinstance(frame, StateTrans | Want | WantGroups | GroupPart | Done | Resend | Refuse):
+    if isinstance(frame, AttemptFrame | PassedOn | Refuse):
         return frame.attempt.counter <= facts.view.counter
     if isinstance(frame, Goodbye):
         return sender not in facts.lives

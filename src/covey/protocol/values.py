@@ -10,6 +10,8 @@ from msgspec import Meta
 
 from covey.ids import INFINITE, Ballot, Life, Natural
 
+from .bits import from_bits
+
 Payload = bytes | memoryview
 
 Policy = Literal["disconnect", "block"]
@@ -150,6 +152,10 @@ class Announcement(NamedTuple):
     last: Natural
 
 
+EXTRAS_BYTES_MAX = 1 << 16
+"""More than any window needs."""
+
+
 class SiteDeclaration(NamedTuple):
     """What a daemon holds of one site when it freezes its view."""
 
@@ -159,9 +165,20 @@ class SiteDeclaration(NamedTuple):
     gap_free: Natural
     """Numbers up to here are held, or were."""
     frontier: Stamp
-    extras: tuple[tuple[Natural, Natural], ...]
-    """(number, stamp) of each bundle held beyond `gap_free`."""
+    extras: Annotated[bytes, Meta(max_length=EXTRAS_BYTES_MAX)]
+    """A bit for each number beyond `gap_free`, from the first: whether that bundle is held."""
     announcements: tuple[Announcement, ...]
+
+    @property
+    def held_beyond(self) -> list[int]:
+        """The numbers of bundles held beyond `gap_free`."""
+        return from_bits(self.extras, self.gap_free + 1)
+
+    @property
+    def highest(self) -> int:
+        """The number of the last bundle that is held."""
+        beyond = self.held_beyond
+        return beyond[-1] if beyond else self.gap_free
 
 
 class Declaration(msgspec.Struct, array_like=True, frozen=True):

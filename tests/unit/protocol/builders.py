@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from covey.cluster import Cluster, one_site
 from covey.config import Settings, digest
 from covey.ids import Ballot, Instant, Life
+from covey.protocol.bits import to_bits
 from covey.protocol.counters import Count
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import LinkSend, Send
 from covey.protocol.evs.clock import StampClock
 from covey.protocol.evs.codec import Codec
-from covey.protocol.evs.frames import Alive, Frame, Heard
+from covey.protocol.evs.declarations import encode_stated
+from covey.protocol.evs.frames import Alive, Frame, Heard, PassedOn, Stated, StateTrans
 from covey.protocol.evs.kit import EvsKit
 from covey.protocol.evs.membership.machine import Machine
 from covey.protocol.evs.states import STATES, State
-from covey.protocol.values import Announcement, Bundle, Payload, Service, SiteDeclaration
+from covey.protocol.values import Announcement, Bundle, Declaration, Payload, Service, SiteDeclaration
 
 A, B, C, D = (Life(rank, 1) for rank in range(4))
 VIEW = Ballot(7, 0, 1)
@@ -74,11 +78,11 @@ def held(
     low: int = 0,
     gap_free: int = 0,
     frontier: int = 0,
-    extras: tuple[tuple[int, int], ...] = (),
+    extras: tuple[int, ...] = (),
     announcements: tuple[Announcement, ...] = (),
 ) -> SiteDeclaration:
     """What a daemon declares of one site."""
-    return SiteDeclaration(site, low, gap_free, frontier, extras, announcements)
+    return SiteDeclaration(site, low, gap_free, frontier, to_bits(extras, gap_free + 1), announcements)
 
 
 def alive(
@@ -119,8 +123,24 @@ def codec_of(life: Life, cluster: Cluster, settings: Settings | None = None) -> 
 
 
 def frames_in(effects: Iterable[object], codec: Codec) -> list[Frame]:
-    """All frames among the effects, in order."""
-    return [codec.decode(effect.data).frame for effect in effects if isinstance(effect, Send | LinkSend)]
+    """All frames among the effects, in order; of what is passed on, the frame within."""
+    return [unpacked(codec, effect.data) for effect in effects if isinstance(effect, Send | LinkSend)]
+
+
+def unpacked(codec: Codec, data: bytes) -> Frame:
+    frame = codec.decode(data).frame
+    return unpacked(codec, codec.with_prefix(frame.data)) if isinstance(frame, PassedOn) else frame
+
+
+def told(attempt: Ballot, declaration: Declaration) -> StateTrans:
+    """A declaration in one part, of who has joined nothing."""
+    return StateTrans(attempt, 0, 1, encode_stated(Stated(declaration, 0, 0, b"")))
+
+
+def declared_in(frames: Iterable[Frame]) -> list[Declaration]:
+    """Of those that are in one part."""
+    decode = msgspec.msgpack.Decoder(Stated).decode
+    return [decode(frame.data).declaration for frame in frames if isinstance(frame, StateTrans)]
 
 
 def strangers(machine: Machine, now_us: int) -> list[str]:

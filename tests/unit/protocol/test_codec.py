@@ -11,6 +11,7 @@ from covey.cluster import SiteLink
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
 from covey.protocol.evs.codec import VERSION, Codec
+from covey.protocol.evs.declarations import encode_stated
 from covey.protocol.evs.frames import (
     Ack,
     Alive,
@@ -22,11 +23,15 @@ from covey.protocol.evs.frames import (
     Heard,
     Hurry,
     NewMemb,
+    PassedOn,
+    Proceeding,
     Resend,
+    Stated,
     StateTrans,
     Token,
     Unreliable,
     WantGroups,
+    WantState,
 )
 from covey.protocol.values import Announcement, Bundle, Declaration, Position, Service
 from covey.protocol.wire.bundles import encode_bundle, read_bundle
@@ -51,24 +56,10 @@ FRAMES: dict[str, Frame] = {
         clock=1_700_000_000,
     ),
     "newmemb": NewMemb(Ballot(8, 2, 5), (Life(0, 1), SENDER), (SiteLink(0, 2, 7),)),
-    "statetrans": StateTrans(
-        Ballot(8, 2, 5),
-        Declaration(
-            VIEW,
-            Position(900, 0),
-            aru=800,
-            high=1_000,
-            commit=(SENDER,),
-            sites=(
-                held(1, low=1, gap_free=3, frontier=950, extras=((5, 980),), announcements=(Announcement(6, 990),)),
-            ),
-        ),
-        have=(SENDER,),
-        groups_version=70_001,
-        group_parts=2,
-        first_part=b"groups",
-        progress=True,
-    ),
+    "statetrans": StateTrans(Ballot(8, 2, 5), 1, 3, b"a part"),
+    "wantstate": WantState(Ballot(8, 2, 5), (0, 2)),
+    "proceeding": Proceeding(Ballot(8, 2, 5)),
+    "passedon": PassedOn(Ballot(8, 2, 5), b"\x05", b"a frame"),
     "wantgroups": WantGroups(Ballot(8, 2, 5), (1, 2)),
     "grouppart": GroupPart(Ballot(8, 2, 5), 1, b"of two", ends_page=True),
     "token": Token(
@@ -90,6 +81,21 @@ FRAMES: dict[str, Frame] = {
     "resend": Resend(Ballot(8, 2, 5), (MESSAGE,)),
     "unreliable": Unreliable(VIEW, msgspec.structs.replace(MESSAGE, number=0, stamp=0, service=Service.UNRELIABLE)),
 }
+
+
+STATED = Stated(
+    Declaration(
+        VIEW,
+        Position(900, 0),
+        aru=800,
+        high=1_000,
+        commit=(SENDER,),
+        sites=(held(1, low=1, gap_free=3, frontier=950, extras=(5,), announcements=(Announcement(6, 990),)),),
+    ),
+    groups_version=70_001,
+    group_parts=2,
+    first_part=b"groups",
+)
 
 
 def reason(data: bytes, codec: Codec = CODEC) -> str:
@@ -119,9 +125,13 @@ def test_a_vector_is_understood(name: str) -> None:
     assert CODEC.decode(data) == (SENDER, FRAMES[name])
 
 
+def test_what_is_cut_into_parts_has_the_bytes_of_its_vector() -> None:
+    assert encode_stated(STATED).hex() == (VECTORS / "stated.hex").read_text().strip()
+
+
 def test_the_vectors_are_of_this_version() -> None:
-    assert VERSION == 7
-    assert {path.stem for path in VECTORS.iterdir()} == set(FRAMES)
+    assert VERSION == 8
+    assert {path.stem for path in VECTORS.iterdir()} == {*FRAMES, "stated"}
 
 
 # --- not ours

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from covey.cluster import one_site
@@ -14,14 +15,13 @@ from covey.errors import ConfigError
 from covey.ids import Life
 from covey.protocol.effects import Send
 from covey.protocol.evs.codec import CHUNK_OVERHEAD, PACKET_OVERHEAD, PRUNED_OVERHEAD, Codec
-from covey.protocol.evs.exchange import Exchange
-from covey.protocol.evs.frames import StateTrans
+from covey.protocol.evs.frames import Data, Stated, StateTrans
 from covey.protocol.inputs import ClientBytes, ClientConnected, Submit
 from covey.protocol.values import Service
 from covey.protocol.wire.bundles import bundle_parts
 from covey.protocol.wire.session import encode_word
 from covey.protocol.wire.words import MAGIC, VERSION, Hello, JoinGroup
-from tests.unit.protocol.builders import bundle
+from tests.unit.protocol.builders import bundle, frames_in
 from tests.unit.protocol.network import SECOND_US, TinyNetwork
 
 Sizes = tuple[int, int]
@@ -110,10 +110,11 @@ def lose_what_is_too_long(network: TinyNetwork) -> None:
     network.loses = lambda source, to, header: len(codec.encode(header.frame)) > settings.packet_bytes
 
 
-def declarations(network: TinyNetwork) -> list[StateTrans]:
-    decode = network.daemons[0].engine.kit.codec.decode
-    frames = [decode(one.data).frame for one in network.effects[0] if isinstance(one, Send)]
-    return [frame for frame in frames if isinstance(frame, StateTrans)]
+def declarations(network: TinyNetwork) -> list[Stated]:
+    codec = network.daemons[0].engine.kit.codec
+    frames = frames_in(network.effects[0], codec)
+    whole = [frame for frame in frames if isinstance(frame, StateTrans) and frame.parts == 1]
+    return [msgspec.msgpack.decode(frame.data, type=Stated) for frame in whole]
 
 
 @pytest.mark.parametrize("count", [1, 300, 620, 640, 930, 2_500])
@@ -134,7 +135,7 @@ def merged(length: int) -> tuple[int, bool]:
     network = on_their_own(lan(2), (f"{number:0{length}}" for number in range(10)))
     lose_what_is_too_long(network)
     network.run_until(lambda: network.in_one_view((0, 1)), 3 * SECOND_US)
-    [how] = {(frame.group_parts, bool(frame.first_part)) for frame in declarations(network)[-1:]}
+    [how] = {(stated.group_parts, bool(stated.first_part)) for stated in declarations(network)[-1:]}
     assert network.daemons[1].clients.groups.roster.largest(1) == {f"{0:0{length}}": 2}
     return how
 
@@ -143,15 +144,20 @@ def test_a_first_part_that_does_not_fit_beside_the_declaration_is_asked_for() ->
     assert [merged(length) for length in (40, AT_THE_EDGE, 120)] == [(1, True), (1, False), (2, False)]
 
 
-def test_a_first_part_that_always_travels_along_would_never_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted bug, to see that the network above can tell."""
-
-    def state(self: Exchange, progress: bool) -> bytes:
-        mine = self._mine
-        first, have = mine.part(0).data if mine.count else b"", tuple(sorted(self._declared))
-        frame = StateTrans(self.attempt.ballot, self._declaration, have, mine.version, mine.count, first, progress)
-        return self.kit.codec.encode(frame)
-
-    monkeypatch.setattr(Exchange, "_state", state)
-    with pytest.raises(AssertionError, match="never came to hold"):
-        merged(AT_THE_EDGE)
+def test_a_declaration_that_does_not_fit_a_packet_is_told_in_parts_that_do() -> None:
+    """One daemon misses the first packet, and the others go on until their window is full."""
+    network = TinyNetwork(one_site(3, name="c" * 250), Settings(packet_bytes=512, bundle_bytes=600))
+    network.form_view()
+    network.loses = lambda source, to, header: (
+        to == 2 and isinstance(header.frame, Data) and header.frame.packet_seq == 1
+    )
+    network.checks = False
+    network.give(0, *(Submit(1, seq, Service.FIFO, b"x") for seq in range(1, 4_000)))
+    network.run(SECOND_US // 10)
+    network.loses = lambda source, to, header: 0 in (source, to)
+    network.run_until(lambda: network.in_one_view((1, 2)))
+    codec = network.daemons[2].engine.kit.codec
+    frames = [frame for frame in frames_in(network.effects[2], codec) if isinstance(frame, StateTrans)]
+    assert max(frame.parts for frame in frames) > 1
+    assert max(len(codec.encode(frame)) for frame in frames) <= 512
+    assert network.payloads(1) == network.payloads(2) != []

@@ -130,6 +130,33 @@ def carried_to(rank: int) -> tuple[Operation, LinkSend, Data]:
     return sender, carried, frame
 
 
+@pytest.mark.parametrize("content", [0b100, 1 << 63, 0b001], ids=["beyond the view", "far beyond", "not its own"])
+def test_a_piece_that_goes_where_it_cannot_is_dropped_and_counted(content: int) -> None:
+    _, carried, frame = carried_to(0)
+    receiver = operation(LIVES[0], two_rings())
+    wrong = msgspec.structs.replace(
+        frame, chunks=tuple(msgspec.structs.replace(chunk, content=content) for chunk in frame.chunks)
+    )
+    assert receiver.on_data(LIVES[2], wrong, carried.data, 0) == [Dropped(Counter.BUNDLE_IMPOSSIBLE)]
+    assert receiver.flow.received() == {0: 0, 1: 0}
+
+
+def test_a_piece_that_goes_elsewhere_than_its_bundle_says_is_dropped_and_counted() -> None:
+    _, carried, frame = carried_to(0)
+    receiver = operation(LIVES[0], two_rings())
+    wrong = msgspec.structs.replace(
+        frame, chunks=tuple(msgspec.structs.replace(chunk, content=0b011) for chunk in frame.chunks)
+    )
+    assert Dropped(Counter.BUNDLE_IMPOSSIBLE) in receiver.on_data(LIVES[2], wrong, carried.data, 0)
+    assert receiver.flow.received() == {0: 0, 1: 0}
+
+
+@pytest.mark.parametrize("frame", [Hurry(VIEW), Parked(VIEW, 5)], ids=["hurry", "parked"])
+def test_words_of_a_ring_are_taken_from_the_ring_alone(frame: Hurry | Parked) -> None:
+    receiver = operation(LIVES[0], two_rings())
+    assert receiver.on_site_frame(LIVES[2], frame, 0) == [Dropped(Counter.FRAME_MISDIRECTED)]
+
+
 def test_what_comes_over_a_link_is_of_the_other_site_and_goes_around_the_ring() -> None:
     _, carried, frame = carried_to(0)
     receiver = operation(LIVES[0], two_rings())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from covey.ids import INFINITE
-from covey.protocol.evs.ordering.log import SiteLog
+from covey.protocol.evs.ordering.log import WAITING_MAX, SiteLog
 from covey.protocol.values import Announcement
 from tests.unit.protocol.builders import bundle, held
 
@@ -68,10 +68,17 @@ def test_a_bundle_above_an_announcement_does_not_lower_the_frontier(log: SiteLog
     assert log.frontier == 10
 
 
-def test_the_newest_two_announcements_are_kept_waiting(log: SiteLog) -> None:
-    for number in (3, 5, 2, 4):
+def test_of_each_number_the_newest_announcement_is_kept_waiting(log: SiteLog) -> None:
+    for number, last in ((3, 35), (5, 55), (3, 37), (2, 25), (3, 36)):
+        log.announce(Announcement(number, last))
+    assert log.declaration().announcements == (Announcement(2, 25), Announcement(3, 37), Announcement(5, 55))
+
+
+def test_those_that_will_apply_first_are_kept_and_the_newest(log: SiteLog) -> None:
+    for number in range(2, 2 + 2 * WAITING_MAX):
         log.announce(Announcement(number, 10 * number + 5))
-    assert log.declaration().announcements == (Announcement(4, 45), Announcement(5, 55))
+    numbers = [one.number for one in log.declaration().announcements]
+    assert numbers == [*range(2, WAITING_MAX + 1), 1 + 2 * WAITING_MAX]
 
 
 def test_announcements_that_came_into_force_are_no_longer_declared(log: SiteLog) -> None:
@@ -85,7 +92,15 @@ def test_a_declaration_lists_what_is_held_beyond_the_gap(log: SiteLog) -> None:
     add(log, 1, 2, passed=True)
     add(log, 6, 4)
     log.discard(1)
-    assert log.declaration() == held(low=1, gap_free=2, frontier=20, extras=((4, 40), (6, 60)))
+    assert log.declaration() == held(
+        low=1,
+        gap_free=2,
+        frontier=20,
+        extras=(
+            4,
+            6,
+        ),
+    )
 
 
 def test_only_what_left_the_order_is_let_go(log: SiteLog) -> None:

@@ -26,7 +26,7 @@ def make_plan(
     commit: tuple[Life, ...] = (A,),
     frontiers: dict[int, int] | None = None,
 ) -> RecoveryPlan:
-    return RecoveryPlan((A,), {}, {}, frontiers or {}, hole_line, position, frozenset(commit))
+    return RecoveryPlan((A,), {}, {}, frontiers or {0: hole_line, 1: hole_line}, position, frozenset(commit))
 
 
 def numbers(deliveries: list[Delivery]) -> list[int]:

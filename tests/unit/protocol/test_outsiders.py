@@ -40,7 +40,7 @@ def texts(effects: list[object]) -> list[str]:
 @pytest.mark.parametrize(
     ("data", "source", "words"),
     [
-        (of_other_version(), ELSEWHERE, ["another version", "it has 8, we have 7", "the same version of Covey"]),
+        (of_other_version(), ELSEWHERE, ["another version", "it has 9, we have 8", "the same version of Covey"]),
         (said_by("theirs", 7, 2), ELSEWHERE, ["another cluster", "daemon number 2 of 'theirs'", "a port of its own"]),
         (said_by("ours", 8, 2), ELSEWHERE, ["our daemon c", "another configuration", "give it the same covey.toml"]),
         (said_by("ours", 8, 2), ("192.0.2.1", 4_802), ["192.0.2.1:4802, our daemon b", "another configuration"]),

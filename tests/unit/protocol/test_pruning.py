@@ -9,7 +9,7 @@ from covey.cluster import many_sites
 from covey.config import Settings
 from covey.errors import FrameError
 from covey.ids import Ballot, Instant, Life
-from covey.protocol.counters import Count
+from covey.protocol.counters import Count, Counter, Dropped
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.evs.flow import Flow
 from covey.protocol.evs.interest import PRUNED_LEAST, Interest, InterestWord
@@ -78,7 +78,7 @@ def test_a_head_that_does_not_count_is_received_and_not_held() -> None:
     log.add(bundle(3))
     log.check()
     assert (log.received, log.gap_free, log.frontier) == (3, 1, 10)
-    assert log.declaration() == held(gap_free=1, frontier=10, extras=((3, 30),))
+    assert log.declaration() == held(gap_free=1, frontier=10, extras=(3,))
 
 
 def test_an_announcement_waits_for_a_head_to_count() -> None:
@@ -138,7 +138,7 @@ def test_what_somebody_has_let_go_of_is_held_by_all() -> None:
     order.add(head(2, 0b001))
     order.freeze()
     mine = order.declare(0, ())
-    entries = (held(low=1, gap_free=2, frontier=20), *(SiteDeclaration(site, 0, 0, 0, (), ()) for site in (1, 2)))
+    entries = (held(low=1, gap_free=2, frontier=20), *(SiteDeclaration(site, 0, 0, 0, b"", ()) for site in (1, 2)))
     theirs = Declaration(order.view, START, 0, 0, (), entries)
     plan = make_plan({A: theirs, B: mine}, ())
     order.count_heads(plan.lows)
@@ -374,3 +374,77 @@ def test_what_could_not_be_given_up_is_given_up_in_the_next_turn() -> None:
     flow.stamp(1, 100, flow.packer())
     assert (one.withdrawn_seq, one.content_sites(("room",), LARGE)) == (1, 0b010)
     assert not one.may_join("room", 1, 99)
+
+
+def test_what_is_given_up_while_joins_of_it_wait_is_asked_for_again_together() -> None:
+    one = interest()
+    one.begin({})
+    flow, log = flow_of(one), SiteLog(1)
+    says(log, Kind.INTEREST, "room", "hall", "else", into=one)
+    for session, group in enumerate(("room", "hall")):
+        flow.queue.put(waiting(session, group))
+    assert not one.has_word
+    says(log, Kind.UNINTEREST, "room", "hall", "else", into=one)
+    assert flow.has_to_send()
+    assert one.next_word() == InterestWord(Kind.INTEREST, ("room", "hall"))
+
+
+def test_who_gets_everything_asks_for_nothing_and_keeps_nothing() -> None:
+    one, log = interest(interests_max=2), SiteLog(1)
+    one.begin({})
+    says(log, Kind.INTEREST, "a", "b", "c", into=one)
+    assert one.unpruned_sites == [1]
+    one.want("d")
+    assert not one.has_word
+    assert not one.may_join("d", 0, log.received - 1)
+    assert one.may_join("d", 0, log.received)
+    says(log, Kind.INTEREST, "e", into=one)
+    one.emptied("a", 1_000, 0)
+    assert one.next_withdrawal_us() is None
+
+
+def test_a_message_that_is_hardly_larger_than_the_names_of_its_groups_goes_everywhere() -> None:
+    one = interest()
+    one.begin({})
+    names = tuple(f"{number:0100}" for number in range(5))
+    assert one.content_sites(names, 300) == 0
+    assert one.content_sites(names, 700) == 0b010
+
+
+def test_a_message_that_begins_again_for_new_interest_is_passed_by_nobody() -> None:
+    one = interest()
+    one.begin({"room": 0b010, "other": 0b010})
+    flow, packer = flow_of(one), flow_of(one).packer()
+    large = NAME + bytes(3_000)
+    flow.queue.put(Waiting(1, 1, 1, Service.AGREED, ("room",), large, Kind.MESSAGES))
+    assert flow.may_stamp()
+    flow.stamp(1, 10, packer)
+    says(flow.order.logs[0], Kind.INTEREST, "room", into=one)
+    assert flow.may_stamp()
+    flow.queue.put(Waiting(2, 1, 1, Service.AGREED, ("other",), NAME, Kind.MESSAGES, priority=0))
+    sessions = []
+    for number in range(2, 7):
+        assert flow.may_stamp()
+        flow.stamp(number, 10 * number, packer)
+        sessions.append((flow.order.logs[1].bundles[number].session, flow.order.logs[1].bundles[number].content))
+    assert sessions == [(1, 0)] * 4 + [(2, 0)]
+    flow.queue.check()
+
+
+def test_a_bundle_whose_place_is_taken_does_not_end_what_is_heard_of_its_site() -> None:
+    one = interest()
+    one.begin({})
+    order = order_of(*SITES)
+    order.add(bundle(1))
+    assert order.add(replace(bundle(2), fifo_number=1)) == Dropped(Counter.BUNDLE_PLACE_TAKEN)
+    one.follow(order.logs[0])
+    for source in SITES:
+        order.raise_received(source, 0, 2)
+    order.deliver()
+    order.announce(1, Announcement(0, 99))
+    order.announce(2, Announcement(0, 99))
+    order.deliver()
+    order.discard()
+    order.add(bundle(3, fifo_number=2))
+    one.follow(order.logs[0])
+    assert one._seen[0] == 3

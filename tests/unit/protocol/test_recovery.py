@@ -22,17 +22,49 @@ def plan_of(*declarations: Declaration, whole: tuple[int, ...] = ()) -> Recovery
 
 
 def test_the_union_is_everything_that_some_co_mover_holds() -> None:
-    plan = plan_of(declares(held(gap_free=3)), declares(held(gap_free=1, extras=((5, 50), (8, 80)))))
+    plan = plan_of(
+        declares(held(gap_free=3)),
+        declares(
+            held(
+                gap_free=1,
+                extras=(
+                    5,
+                    8,
+                ),
+            )
+        ),
+    )
     assert plan.unions == {0: Union(3, (5, 8))}
 
 
 def test_extras_that_join_the_prefix_extend_it() -> None:
-    plan = plan_of(declares(held(gap_free=2)), declares(held(extras=((3, 30), (4, 40), (6, 60)))))
+    plan = plan_of(
+        declares(held(gap_free=2)),
+        declares(
+            held(
+                extras=(
+                    3,
+                    4,
+                    6,
+                )
+            )
+        ),
+    )
     assert plan.unions == {0: Union(4, (6,))}
 
 
 def test_extras_below_the_prefix_are_part_of_it() -> None:
-    plan = plan_of(declares(held(gap_free=5)), declares(held(extras=((2, 20), (4, 40)))))
+    plan = plan_of(
+        declares(held(gap_free=5)),
+        declares(
+            held(
+                extras=(
+                    2,
+                    4,
+                )
+            )
+        ),
+    )
     assert plan.unions == {0: Union(5, ())}
 
 
@@ -44,19 +76,26 @@ def test_a_union_contains_its_prefix_and_its_extras() -> None:
 
 
 def test_missing_is_what_the_union_has_and_we_do_not() -> None:
-    mine = declares(held(gap_free=1, extras=((4, 40),)), held(1, gap_free=2))
-    plan = plan_of(mine, declares(held(gap_free=3, extras=((6, 60),)), held(1, gap_free=2)))
+    mine = declares(held(gap_free=1, extras=(4,)), held(1, gap_free=2))
+    plan = plan_of(mine, declares(held(gap_free=3, extras=(6,)), held(1, gap_free=2)))
     assert missing(plan, mine) == [(0, 2), (0, 3), (0, 6)]
 
 
 def test_what_we_hold_beyond_a_gap_is_not_missing_when_the_gap_is_filled() -> None:
-    mine = declares(held(extras=((2, 20), (3, 30))))
+    mine = declares(
+        held(
+            extras=(
+                2,
+                3,
+            )
+        )
+    )
     plan = plan_of(mine, declares(held(gap_free=1)))
     assert missing(plan, mine) == [(0, 1)]
 
 
 def test_nothing_is_missing_at_the_one_who_holds_it_all() -> None:
-    mine = declares(held(gap_free=4, extras=((7, 70),)))
+    mine = declares(held(gap_free=4, extras=(7,)))
     assert missing(plan_of(mine, declares(held(gap_free=4))), mine) == []
 
 
@@ -64,7 +103,7 @@ def test_holders_are_those_who_have_not_let_it_go_lowest_first() -> None:
     declarations = {
         C: declares(held(gap_free=3)),
         A: declares(held(low=2, gap_free=3)),
-        B: declares(held(extras=((2, 20),))),
+        B: declares(held(extras=(2,))),
     }
     assert Holdings(declarations).holders(0, 2) == [B, C]
     assert Holdings(declarations).holders(0, 3) == [A, C]
@@ -79,11 +118,6 @@ def test_the_frontier_is_the_highest_that_a_co_mover_knew() -> None:
     assert plan.frontiers == {0: 25}
 
 
-def test_bundles_that_join_the_prefix_raise_the_frontier_with_their_stamps() -> None:
-    plan = plan_of(declares(held(gap_free=1, frontier=10)), declares(held(extras=((2, 22), (4, 44)))))
-    assert plan.frontiers == {0: 22}
-
-
 def test_an_announcement_counts_once_the_union_has_its_bundles() -> None:
     waiting = (Announcement(2, 27), Announcement(4, 47))
     plan = plan_of(declares(held(gap_free=2, frontier=20)), declares(held(announcements=waiting)))
@@ -93,15 +127,6 @@ def test_an_announcement_counts_once_the_union_has_its_bundles() -> None:
 def test_nothing_more_can_come_from_a_whole_site() -> None:
     plan = plan_of(declares(held(frontier=10), held(1, frontier=30)), whole=(0,))
     assert plan.frontiers == {0: INFINITE, 1: 30}
-
-
-def test_the_hole_line_is_the_lowest_frontier() -> None:
-    plan = plan_of(declares(held(frontier=10), held(1, frontier=30)), declares(held(frontier=20), held(1, frontier=5)))
-    assert plan.hole_line == 20
-
-
-def test_there_is_no_hole_when_everyone_moves() -> None:
-    assert plan_of(declares(held(frontier=10)), whole=(0,)).hole_line == INFINITE
 
 
 # --- the signal

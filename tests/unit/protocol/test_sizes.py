@@ -15,7 +15,7 @@ from covey.cluster import (
     one_daemon_sites,
     one_site,
 )
-from covey.config import AROUND_BYTES, DATAGRAM_BYTES_MAX, Settings, lan
+from covey.config import AROUND_BYTES, DATAGRAM_BYTES_MAX, Settings, lan, loopback
 from covey.errors import ConfigError
 from covey.ids import INFINITE, Ballot, Instant, Life
 from covey.protocol.building import build_daemon
@@ -31,7 +31,7 @@ def test_the_most_daemons_fit_with_the_defaults() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"recovery_batch_bundles": 4_096}, {"ring_bundles_unstable": 2_500}],
+    [{"recovery_batch_bundles": 4_096}],
 )
 def test_what_would_not_fit_is_refused_with_a_remedy(settings: dict[str, int]) -> None:
     wide = msgspec.structs.replace(lan(DAEMONS_MAX), **settings)
@@ -39,9 +39,19 @@ def test_what_would_not_fit_is_refused_with_a_remedy(settings: dict[str, int]) -
         build_daemon(one_site(DAEMONS_MAX), Life(0, 1), wide, Instant(0, 0), 1)
 
 
-def test_many_sites_with_wide_windows_are_refused() -> None:
-    with pytest.raises(ConfigError, match="STATETRANS"):
-        check_sizes(one_daemon_sites(50), Settings(source_bundles_unstable=500))
+def test_a_part_of_a_declaration_always_has_room() -> None:
+    wide = msgspec.structs.replace(lan(DAEMONS_MAX), packet_bytes=512)
+    with pytest.raises(ConfigError, match="raise packet_bytes"):
+        check_sizes(many_sites([512, 512], name="c" * 250), wide)
+    check_sizes(many_sites([2, 2]), Settings(packet_bytes=512))
+
+
+def test_what_is_passed_between_sites_fits_with_the_largest_bundle_in_it() -> None:
+    largest = msgspec.structs.replace(loopback(4), bundle_bytes=65_000)
+    check_sizes(one_site(4), largest)
+    check_sizes(many_sites([2, 2]), loopback(4))
+    with pytest.raises(ConfigError, match="lower bundle_bytes"):
+        check_sizes(many_sites([2, 2]), largest)
 
 
 def test_the_largest_proposal_fits() -> None:
@@ -57,11 +67,8 @@ def test_more_links_than_a_proposal_names_are_refused() -> None:
         one_daemon_sites(51)
 
 
-def test_in_a_view_of_one_site_more_may_be_under_way_and_that_fits_too() -> None:
-    with pytest.raises(ConfigError, match="STATETRANS"):
-        check_sizes(one_site(DAEMONS_MAX), msgspec.structs.replace(lan(DAEMONS_MAX), ring_bundles_unstable=2_500))
-    with pytest.raises(ConfigError, match="STATETRANS"):
-        check_sizes(many_sites([512, 512]), msgspec.structs.replace(lan(DAEMONS_MAX), ring_bundles_unstable=2_500))
+def test_however_much_may_be_under_way_it_is_declared_in_parts() -> None:
+    check_sizes(many_sites([512, 512]), msgspec.structs.replace(lan(DAEMONS_MAX), ring_bundles_unstable=2_500))
 
 
 def test_what_stands_around_a_bundle_is_within_its_bound() -> None:

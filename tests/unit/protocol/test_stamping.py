@@ -106,7 +106,7 @@ def test_who_is_alone_in_the_world_sends_nothing() -> None:
 
 
 def test_an_announcement_says_how_far_the_site_is(site: Site) -> None:
-    (send,) = site.announcer.announce(Announcement(1, 500), 70, {1: 2, 0: 1}, True, 0)
+    (send,) = site.announcer.announce(Announcement(1, 500), 70, {1: 2, 0: 1}, True, False, 0)
     assert isinstance(send, Send)
     frame = site.kit.codec.decode(send.data).frame
     assert frame == Announce(VIEW, 0, 1, 500, 70, ((0, 1), (1, 2)), True)
@@ -121,7 +121,7 @@ def test_news_is_announced_at_once_when_the_gap_has_passed(site: Site) -> None:
 
 
 def test_announcements_keep_a_gap(site: Site) -> None:
-    site.announcer.announce(Announcement(0, 0), 0, {}, True, 50_000)
+    site.announcer.announce(Announcement(0, 0), 0, {}, True, False, 50_000)
     site.kit.deadlines.clear(EvsDeadline.ANNOUNCE)
     site.announcer.want(50_500)
     assert site.due == 52_000
@@ -142,15 +142,15 @@ def test_a_site_alone_announces_nothing() -> None:
 
 def test_announcing_goes_on_while_anything_is_unstable(site: Site) -> None:
     site.submit(1)
-    site.announcer.announce(Announcement(1, 500), 0, {}, False, 900_000)
+    site.announcer.announce(Announcement(1, 500), 0, {}, False, False, 900_000)
     assert site.due == 910_000
 
 
 def test_announcing_goes_on_for_a_while_and_then_stops(site: Site) -> None:
     site.announcer.want(1_000_000)
     site.kit.deadlines.clear(EvsDeadline.ANNOUNCE)
-    site.announcer.announce(Announcement(0, 0), 0, {}, True, 1_040_000)
+    site.announcer.announce(Announcement(0, 0), 0, {}, True, False, 1_040_000)
     assert site.due == 1_050_000
     site.kit.deadlines.clear(EvsDeadline.ANNOUNCE)
-    site.announcer.announce(Announcement(0, 0), 0, {}, True, 1_050_000)
+    site.announcer.announce(Announcement(0, 0), 0, {}, True, False, 1_050_000)
     assert site.due is None

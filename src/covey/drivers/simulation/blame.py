@@ -21,6 +21,7 @@ _BLAMING: Final = frozenset(
     {
         Counter.FRAME_MISDIRECTED,
         Counter.FRAME_WRONG_WAY,
+        Counter.PASSED_IMPOSSIBLE,
         Counter.FOREIGN_TOO_MUCH,
         Counter.HEAD_FOR_A_MEMBER,
         Counter.PROPOSAL_NOT_JOINED,
@@ -33,6 +34,7 @@ _BLAMING: Final = frozenset(
         Counter.TOKEN_IMPOSSIBLE,
         Counter.ALIVE_COUNTER_FAR_AHEAD,
         Counter.PROPOSAL_COUNTER_FAR_AHEAD,
+        Counter.DECLARATION_CONTRADICTS,
         Counter.DECLARATION_IMPOSSIBLE,
         Counter.DECLARATION_IMPOSSIBLE_GROUPS,
         Counter.CLIENT_IMPOSSIBLE_MESSAGE,

@@ -45,7 +45,7 @@ from random import Random
 import msgspec
 
 from covey.cluster import Cluster, one_site
-from covey.config import Settings, bounds, lan, wan
+from covey.config import SWITCHES, Settings, bounds, lan, wan
 from covey.errors import CoveyError
 from covey.guarantees.checkers import check
 from covey.protocol.clients import FIRST_SESSION
@@ -69,6 +69,7 @@ from .story_words import (
     service_of,
     sites_of,
     state_of,
+    switch,
     times,
 )
 from .transcript import tell
@@ -178,7 +179,7 @@ class Story:
         def filtered(now: int, source: int, to: int, data: bytes, reliable: bool) -> None:
             kind = frame_name(data)
             rule = next((one for one in self._rules if one.matches(source, to, kind)), None)
-            if rule is None:
+            if rule is None or (reliable and rule.delay_us is None):  # A link between sites loses nothing.
                 send(now, source, to, data, reliable)
                 return
             rule.left -= 1
@@ -341,12 +342,12 @@ class Story:
 
 def _changed(settings: Settings, words: tuple[str, ...]) -> Settings:
     """With what a story says of them."""
-    other = {}
+    other = dict[str, int | bool]()
     for word in words:
         name, _, value = word.partition("=")
         if name not in Settings.__struct_fields__:
             raise StoryError(f"no setting is called {name!r}: docs/configuration.md lists all, written as NAME=VALUE")
-        other[name] = number(value, name, *bounds(name))
+        other[name] = switch(value, name) if name in SWITCHES else number(value, name, *bounds(name))
     return msgspec.structs.replace(settings, **other)
 
 

@@ -45,6 +45,16 @@ def number(text: str, what: str, least: int, most: int) -> int:
     return int(text)
 
 
+def switch(text: str, what: str) -> bool:
+    """
+    >>> switch("false", "prune")
+    False
+    """
+    if text not in ("true", "false"):
+        raise StoryError(f"{text!r} cannot be the {what}: write true or false")
+    return text == "true"
+
+
 def milliseconds(text: str) -> int:
     return number(text, "milliseconds", 0, MILLISECONDS_MAX)
 

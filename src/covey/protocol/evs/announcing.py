@@ -45,11 +45,11 @@ class Announcer:
             self._kit.deadlines.set_if_clear(EvsDeadline.ANNOUNCE, now_us + self._interval_us)
 
     def announce(
-        self, own: Announcement, line: int, received: dict[int, int], quiet: bool, now_us: int
+        self, own: Announcement, line: int, received: dict[int, int], quiet: bool, behind: bool, now_us: int
     ) -> list[Effect]:
         """Tell the others how far our site is, and go on while anything is unstable, or was recently."""
         known = tuple(sorted(received.items()))
-        frame = Announce(self._flow.view, self._kit.site, own.number, own.last, line, known, quiet)
+        frame = Announce(self._flow.view, self._kit.site, own.number, own.last, line, known, quiet, behind)
         self._announced_us = now_us
         if not quiet or now_us < self._active_us + 5 * self._interval_us:
             self._kit.deadlines.set(EvsDeadline.ANNOUNCE, now_us + self._interval_us)
@@ -67,6 +67,7 @@ class Announcer:
         if self._flow.interest is not None:
             self._flow.interest.heard_promise(frame.last)
         order.stability.raise_line(frame.site, frame.line)
+        order.stability.note_behind(frame.site, frame.behind, self._kit.site)
         for source, number in frame.received:
             if source in order.logs:
                 order.raise_received(frame.site, source, number)

@@ -32,6 +32,8 @@ from .frames import (
     Join,
     NewMemb,
     Parked,
+    PassedOn,
+    Proceeding,
     Refuse,
     Resend,
     StateTrans,
@@ -39,10 +41,11 @@ from .frames import (
     Unreliable,
     Want,
     WantGroups,
+    WantState,
 )
 
 MAGIC: Final = b"Cv"
-VERSION: Final = 7
+VERSION: Final = 8
 
 _CONTROL: Final[tuple[type[Control], ...]] = (
     Alive,
@@ -60,6 +63,9 @@ _CONTROL: Final[tuple[type[Control], ...]] = (
     WantGroups,
     GroupPart,
     Ack,
+    WantState,
+    Proceeding,
+    PassedOn,
 )
 _CODE: Final = {frame: code for code, frame in enumerate(_CONTROL, start=1)}
 _DECODERS: Final = {code: msgspec.msgpack.Decoder(frame) for frame, code in _CODE.items()}
@@ -120,6 +126,13 @@ class Codec:
                 (self._head(_RESEND), _BALLOT.pack(*frame.attempt), _COUNT.pack(len(frame.bundles)), *parts)
             )
         return b"".join((self._head(_UNRELIABLE), _BALLOT.pack(*frame.view), *bundle_parts(frame.bundle)))
+
+    def without_prefix(self, data: bytes) -> bytes:
+        """What follows that with which all datagrams of a cluster begin."""
+        return data[len(self._prefix) :]
+
+    def with_prefix(self, data: bytes) -> bytes:
+        return self._prefix + data
 
     def decode(self, data: bytes) -> Header:
         known = self._heads.get(data[: self._head_bytes])

@@ -32,6 +32,12 @@ class Abandon(NamedTuple):
     """The view, or the attempt, is lost."""
 
 
+class Contradicted(NamedTuple):
+    """A member of the attempt has declared two things."""
+
+    sender: Life
+
+
 class Planned(NamedTuple):
     """Every member of the attempt has declared what it holds."""
 
@@ -46,6 +52,6 @@ class Completed(NamedTuple):
     """Every member of the attempt is done: the view can be installed."""
 
 
-Decision = Begin | Abandon | Planned | SaidDone | Completed
+Decision = Begin | Abandon | Contradicted | Planned | SaidDone | Completed
 Outcome = Effect | Decision
 FrameOutcome = Outcome | Dropped

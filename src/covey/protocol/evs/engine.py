@@ -27,8 +27,8 @@ from covey.protocol.values import GroupNews
 
 from .causes import why_it_came
 from .deadlines import WORKING, EvsDeadline
-from .decisions import Attempt, Begin, Completed, Decision, FrameOutcome, Outcome, Planned, SaidDone
-from .exchange import Exchange, part_bytes
+from .decisions import Attempt, Begin, Completed, Contradicted, Decision, FrameOutcome, Outcome, Planned, SaidDone
+from .exchange import Exchange
 from .frames import (
     Ack,
     Alive,
@@ -42,23 +42,26 @@ from .frames import (
     Join,
     NewMemb,
     Parked,
+    PassedOn,
+    Proceeding,
     Refuse,
     Resend,
-    StateTrans,
     Token,
     Unreliable,
     Want,
     WantGroups,
 )
 from .kit import evs_kit
+from .links.link import IdealLink
 from .operation import Operation
-from .sizes import check_sizes
+from .sizes import check_sizes, part_bytes
 from .states import Reason, State
+from .ways import AttemptFrame, Ways
 
-AttemptFrame = StateTrans | Want | WantGroups | GroupPart | Resend | Done
 ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Ack | Token
 _OF_A_VIEW: Final = (Token, Data, Ack, Parked, Hurry, Unreliable, Announce)
 _OF_A_SITE: Final = (Token, Ack, Parked, Hurry)
+_SHOWS_PROGRESS: Final = (Proceeding, Want, WantGroups, GroupPart, Resend)
 """The most frequent first."""
 
 
@@ -75,6 +78,8 @@ class EvsEngine:
         self.operation.end()
         self._tables = StayTables()
         self.exchange: Exchange | None = None
+        self._ways: Ways | None = None
+        """Of the attempt under way, or of the view."""
         self._commit = frozenset([kit.me])
         self._first = True
         self._in_haste = False
@@ -163,6 +168,8 @@ class EvsEngine:
             return self._on_view_frame(sender, frame, data, now_us)
         if isinstance(frame, AttemptFrame):
             return self._carry_out_keeping_drops(self._on_attempt_frame(sender, frame, now_us), now_us)
+        if isinstance(frame, PassedOn):
+            return self._carry_out_keeping_drops(self._on_passed(sender, frame, now_us), now_us)
         return self._carry_out_keeping_drops(self._on_membership_frame(sender, frame, now_us), now_us)
 
     def _on_membership_frame(self, sender: Life, frame: Frame, now_us: int) -> list[FrameOutcome]:
@@ -195,29 +202,34 @@ class EvsEngine:
     def _on_attempt_frame(self, sender: Life, frame: AttemptFrame, now_us: int) -> Sequence[FrameOutcome]:
         exchange = self.exchange
         if exchange is None or frame.attempt != exchange.attempt.ballot or sender not in exchange.attempt.members:
-            return self._on_other_attempt(sender, frame)
-        if isinstance(frame, StateTrans):
-            if frame.progress:
-                self.machine.extend_attempt(now_us)
-            return exchange.on_state_trans(sender, frame, now_us)
-        if isinstance(frame, Done):
-            return exchange.on_done(sender, frame)
-        self.machine.extend_attempt(now_us)
-        if isinstance(frame, Want):
-            return exchange.on_want(sender, frame)
-        if isinstance(frame, WantGroups):
-            return exchange.on_want_groups(sender, frame)
-        if isinstance(frame, GroupPart):
-            return exchange.on_group_part(sender, frame)
-        return exchange.on_resend(frame)
+            return self._on_other_attempt(sender, frame, now_us)
+        if isinstance(frame, _SHOWS_PROGRESS):
+            self.machine.extend_attempt(now_us)
+        return exchange.on_frame(sender, frame, now_us)
 
-    def _on_other_attempt(self, sender: Life, frame: AttemptFrame) -> list[FrameOutcome]:
+    def _on_passed(self, sender: Life, frame: PassedOn, now_us: int) -> Sequence[FrameOutcome]:
+        """On its way between sites: to others, or to us."""
+        ways, current = self._ways, self.machine.attempt
+        ballot = self.machine.view if current is None else current.ballot
+        if ways is None or frame.attempt != ballot or ways.ballot != ballot or sender not in ways.members:
+            return [Dropped(self._why_of_another(frame.attempt))]
+        handed = ways.passed(sender, frame, now_us)
+        if isinstance(handed, Dropped):
+            return [handed]
+        if handed.frame is None:
+            return handed.effects
+        return [*handed.effects, *self._on_attempt_frame(handed.sender, handed.frame, now_us)]
+
+    def _on_other_attempt(self, sender: Life, frame: AttemptFrame, now_us: int) -> list[FrameOutcome]:
         """An installed member answers a late DONE, unless it has promised more; the rest is old."""
         installed = self.machine.view if self.machine.promised == self.machine.view else None
         if isinstance(frame, Done) and frame.attempt == installed and sender in self.machine.members:
-            return [] if frame.reply else [self.kit.send((sender.rank,), Done(frame.attempt, reply=True))]
-        older = frame.attempt < self.machine.promised
-        return [Dropped(Counter.ATTEMPT_OLDER if older else Counter.ATTEMPT_NOT_OURS)]
+            assert self._ways is not None
+            return [] if frame.reply else [*self._ways.send((sender,), Done(frame.attempt, reply=True), now_us)]
+        return [Dropped(self._why_of_another(frame.attempt))]
+
+    def _why_of_another(self, attempt: Ballot) -> Counter:
+        return Counter.ATTEMPT_OLDER if attempt < self.machine.promised else Counter.ATTEMPT_NOT_OURS
 
     def _on_view_frame(self, sender: Life, frame: ViewFrame, data: bytes, now_us: int) -> list[Effect | Dropped]:
         installed = self._on_news_of(frame.view, sender, now_us) if self.exchange is not None else []
@@ -310,6 +322,9 @@ class EvsEngine:
             return self.machine.exchanged(now_us)
         if isinstance(decision, Completed):
             return self._install(now_us)
+        if isinstance(decision, Contradicted):
+            detail = f"{self.kit.name(decision.sender.rank)} has declared two things"
+            return self.machine.lost(Reason.ATTEMPT_STUCK, detail, now_us)
         if isinstance(decision, SaidDone):
             self._commit = decision.commit
         else:
@@ -322,9 +337,10 @@ class EvsEngine:
         if not self.operation.order.frozen:
             self._commit = frozenset([self.kit.me])
         mine = self._declared.frozen(part_bytes(self.kit))
-        self.exchange = Exchange(self.kit, attempt, self.operation, self._commit, mine, self._tables)
+        self._ways = Ways(self.kit, attempt, IdealLink)
+        self.exchange = Exchange(self.kit, attempt, self.operation, self._commit, mine, self._tables, self._ways)
         self.kit.deadlines.set(EvsDeadline.EXCHANGE, now_us + self.kit.settings.exchange_resend_ms * 1_000)
-        return self.exchange.start()
+        return self.exchange.start(now_us)
 
     def _install(self, now_us: int) -> list[Outcome]:
         """Signal, rest and view: one atomic step."""

@@ -43,14 +43,13 @@ class Flow:
         self.unreliable = UnreliableStreams(kit.me)
         self.behind = False
         """Our clients are told too slowly: nothing is stamped here, and others are asked to send less."""
-        self._told_before: dict[int, int] = {}
         self.in_haste = False
         """This daemon stops as soon as it is settled."""
         self.packet_bytes = kit.settings.packet_bytes - kit.codec.overhead - PACKET_OVERHEAD
         self._words: list[InterestWord] = []
         self._words_said = 0
         self._content = 0  # Sites that get the next bundle: those of the message of which some fragments are stamped.
-        self._everywhere = False  # It was begun again, and goes to all sites now.
+        self._seen: tuple[int, ...] = ()  # What decided of the joins that were put aside, when they were looked at.
         self.heads_to_send: list[Bundle] = []
         """Stamped here and not for all sites: those who have links send heads to the others."""
 
@@ -70,15 +69,19 @@ class Flow:
         for group in self.queue.joins:
             self.interest.want(group)
         self.queue.joins.clear()
-        if not self._words:
-            for group in self.queue.groups_aside:
-                self.interest.want(group)  # It may have been given up since the join was put aside.
+        for group in self.interest.take_given_up():
+            if self.queue.has_join_of(group):
+                self.interest.want(group)  # All at once: they would wait for a round trip each.
         return bool(self.queue.ready or self._words or self.interest.has_word)
 
     def look_at_joins(self, withdrawn_seq: int) -> bool:
         """Joins that were put aside have their turn if they may be stamped now; whether there are any."""
         if self.interest is None or not (aside := self.queue.groups_aside):
             return False
+        seen = self.order.stability.received_by_all(self._site), self.interest.heard, withdrawn_seq, len(aside)
+        if seen == self._seen:
+            return False
+        self._seen = seen
         may = [group for group in aside if self._may_join(group, withdrawn_seq)]
         self.queue.bring_back(*may)
         return bool(may)
@@ -143,13 +146,13 @@ class Flow:
         self.kit.clock.see(stamp)
         if self._words:
             return self._stamp_word(self._words.pop(0), number, stamp, packer)
-        content = 0 if self._everywhere else self._content
+        content = 0 if self.queue.goes_everywhere else self._content
         bundle, whole = self.queue.take(self._site, number, stamp)
         if content:
             bundle.content = content
             self.heads_to_send.append(bundle)
         if whole is not None:
-            self._content, self._everywhere = 0, False
+            self._content = 0
         if bundle.kind is Kind.DISCONNECT:
             self.unreliable.ended(bundle.session)
         stamped: list[Effect] = [] if whole is None else [Stamped(self.view, bundle, (whole,))]
@@ -158,11 +161,11 @@ class Flow:
     def _take_place(self, bundle: Bundle, packer: Packer) -> list[Effect]:
         packer.add(self._site, bundle.number, tuple(bundle_parts(bundle)), bundle.content)
         early = self.order.add(bundle)
+        if self.interest is not None:
+            self.interest.follow(self.order.logs[self._site])
         if isinstance(early, Dropped):
             self.kit.count.add(early.counter)  # Somebody has forged one of this number. No frame is dropped here.
             return []
-        if self.interest is not None:
-            self.interest.follow(self.order.logs[self._site])
         return self.deliveries(early) if early else []
 
     def _stamp_word(self, word: InterestWord, number: int, stamp: int, packer: Packer) -> list[Effect]:
@@ -179,7 +182,7 @@ class Flow:
     def _choose_content_sites(self, interest: Interest) -> None:
         """Fixed by the first fragment of a message; one that more sites want by now begins again (rule W15)."""
         following = self.queue.content_of_next()
-        if following is None or self._everywhere:
+        if following is None or self.queue.goes_everywhere:
             return
         kind, groups, size = following
         content = interest.content_sites(groups, size) if kind is Kind.MESSAGES else 0
@@ -187,8 +190,7 @@ class Flow:
             self._content = content
         elif self._content and (not content or content & ~self._content):
             self.kit.count.add(Counter.BEGUN_AGAIN_FOR_INTEREST)
-            self.queue.begin_again()
-            self._everywhere = True
+            self.queue.go_everywhere()
 
     # --- out of it
 
@@ -204,11 +206,3 @@ class Flow:
     def received(self) -> dict[int, int]:
         """Of each site, up to where we have all bundles, or their heads."""
         return {site: log.received for site, log in self.order.logs.items()}
-
-    def received_to_tell(self) -> dict[int, int]:
-        """The same for the others. While we are behind, what other sites sent does not count: their windows close."""
-        received = self.received()
-        if self.behind and self._told_before:
-            received = self._told_before | {self._site: received[self._site]}
-        self._told_before = received
-        return received

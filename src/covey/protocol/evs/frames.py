@@ -18,6 +18,7 @@ from covey.protocol.values import Bundle, Declaration, Payload, Stamp
 from .states import STATES, WORKING_STATES, State
 
 GROUP_PARTS_MAX = 1 << 24
+STATE_PARTS_MAX = 65_535
 
 Lives = Annotated[tuple[Life, ...], Meta(max_length=DAEMONS_MAX)]
 
@@ -86,20 +87,38 @@ class Refuse(Control, frozen=True):
     counter: Natural
 
 
-class StateTrans(Control, frozen=True):
-    """What I hold of my old view. `have` lists whose STATETRANS of this attempt I have."""
+class Stated(msgspec.Struct, array_like=True, frozen=True):
+    """What a member of an attempt tells the others of itself: its declaration, and what its sessions have joined."""
 
-    attempt: Ballot
     declaration: Declaration
-    have: Lives
     groups_version: Natural
     """The parts of one life and version are the same in every attempt."""
     group_parts: Annotated[int, Meta(ge=0, le=GROUP_PARTS_MAX)]
     """In how many parts the sender tells what its sessions have joined; those from other views need them all."""
     first_part: bytes
-    """The only part there is, where it fits this datagram; otherwise empty."""
-    progress: bool
-    """Said again because the sender has received resent bundles since it last said so: give the attempt more time."""
+    """The only part there is, where all of this fits one packet; otherwise empty."""
+
+
+class StateTrans(Control, frozen=True):
+    """One part of what I declare: its encoding, cut."""
+
+    attempt: Ballot
+    part: Annotated[int, Meta(ge=0, lt=STATE_PARTS_MAX)]
+    parts: Annotated[int, Meta(ge=1, le=STATE_PARTS_MAX)]
+    data: bytes
+
+
+class WantState(Control, frozen=True):
+    """Send me these parts of what you declare; all of them if none is named."""
+
+    attempt: Ballot
+    parts: Annotated[tuple[Natural, ...], Meta(max_length=REQUESTS_MAX)]
+
+
+class Proceeding(Control, frozen=True):
+    """I have received resent bundles since I last said so: give the attempt more time."""
+
+    attempt: Ballot
 
 
 class Want(Control, frozen=True):
@@ -131,6 +150,16 @@ class Done(Control, frozen=True):
 
     attempt: Ballot
     reply: bool
+
+
+class PassedOn(Control, frozen=True):
+    """A frame of an attempt on its way between sites, as its sender said it."""
+
+    attempt: Ballot
+    to: Annotated[bytes, Meta(max_length=DAEMONS_MAX // 8)]
+    """A bit for each member of the attempt: whether it is for that one."""
+    data: bytes
+    """Without what all datagrams of a cluster begin with."""
 
 
 class Goodbye(Control, frozen=True):
@@ -172,6 +201,8 @@ class Token(Control, frozen=True):
     """Packets someone is missing."""
     withdrawn_seq: Natural = 0
     """The number of the last bundle with which this site gave up interest in groups."""
+    behind: Annotated[int, Meta(ge=-1, lt=DAEMONS_MAX)] = -1
+    """The rank of one whose clients are told too slowly, as far as is known; -1: nobody's are."""
 
 
 class Parked(Control, frozen=True):
@@ -205,6 +236,8 @@ class Announce(Control, frozen=True):
     received: Annotated[tuple[tuple[Natural, Natural], ...], Meta(max_length=DAEMONS_MAX)]
     quiet: bool
     """Nothing is outstanding at the sender: no answer is needed."""
+    behind: bool = False
+    """Clients there are told too slowly: less should be sent to it."""
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
@@ -251,6 +284,9 @@ Frame = (
     | NewMemb
     | Refuse
     | StateTrans
+    | WantState
+    | Proceeding
+    | PassedOn
     | Want
     | WantGroups
     | GroupPart

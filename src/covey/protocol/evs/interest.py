@@ -63,6 +63,10 @@ class Interest:
         self._asked_at: dict[str, int] = {}
         """Our site's INTERESTs that not everybody is known to have received, by group."""
         self._to_ask: dict[str, None] = {}
+        self._given_up: dict[str, None] = {}
+        """What our site gave up, since somebody asked."""
+        self._everything_at = 0
+        """The number of the INTEREST of ours that was too much: since then everything comes to us."""
         self.withdrawn_seq = 0
         """The number of our site's last UNINTEREST."""
         self.heard_last = 0
@@ -82,10 +86,10 @@ class Interest:
 
     # --- where messages go
 
-    def content_sites(self, groups: Iterable[str], payload_bytes: int) -> int:
+    def content_sites(self, groups: tuple[str, ...], payload_bytes: int) -> int:
         """A bit for each site that needs the payload; 0 if all do, or if the head would save little."""
         wanted = self._wanted
-        if wanted is None or payload_bytes < PRUNED_LEAST:
+        if wanted is None or payload_bytes < PRUNED_LEAST or payload_bytes < groups_bytes(groups):
             return 0
         sites = self._ours | self.unpruned
         for group in groups:
@@ -103,7 +107,7 @@ class Interest:
         alike = Tally(at_start.values())
         for site, bit in self._bits.items():
             self._groups_of[site] = sum(groups for sites, groups in alike.items() if sites & bit)
-            if site != self._site and self._groups_of[site] > self._interests_max:
+            if self._groups_of[site] > self._interests_max:
                 self._give_everything(bit)
         waiting, self._waiting = self._waiting, []
         for bundle in waiting:
@@ -123,7 +127,7 @@ class Interest:
                 continue
             if bundle.kind in (Kind.INTEREST, Kind.UNINTEREST):
                 self._hear(bundle) if self._wanted is not None else self._waiting.append(bundle)
-            elif bundle.kind is Kind.JOIN and bundle.site == self._site and self._speaks:
+            elif bundle.kind is Kind.JOIN and bundle.site == self._site and self._speaks and not self._all_is_ours:
                 self._joined[bundle.groups[0]] = number, bundle.stamp
                 self._empty.pop(bundle.groups[0], None)
 
@@ -132,7 +136,7 @@ class Interest:
         bit, is_asked = self._bits[bundle.site], bundle.kind is Kind.INTEREST
         for group in bundle.groups:
             before = self._wanted.get(group, 0)
-            if is_asked and not before & bit and not self._may_grow(bundle.site):
+            if is_asked and not before & bit and not self._may_grow(bundle):
                 continue
             sites = before | bit if is_asked else before & ~bit
             self._groups_of[bundle.site] += ((sites & bit) > 0) - ((before & bit) > 0)
@@ -148,15 +152,22 @@ class Interest:
             self.withdrawn_seq = max(self.withdrawn_seq, bundle.number)
             self._asked_at.pop(group, None)
             self._joined.pop(group, None)
+            self._given_up[group] = None
             return
         self._asked_at[group] = bundle.number
         self._to_ask.pop(group, None)
 
-    def _may_grow(self, site: int) -> bool:
-        """What our own site asks for is bounded by what its programs may join."""
-        if site == self._site or self._groups_of[site] < self._interests_max:
+    def _may_grow(self, bundle: Bundle) -> bool:
+        """Who asks for too much gets everything, and nobody keeps what else it asks for."""
+        site, bit = bundle.site, self._bits[bundle.site]
+        if self._groups_of[site] < self._interests_max and not self.unpruned & bit:
             return True
-        self._give_everything(self._bits[site])
+        if site == self._site:
+            self._to_ask.clear()
+            self._joined.clear()
+            self._empty.clear()
+            self._everything_at = self._everything_at or bundle.number
+        self._give_everything(bit)
         return False
 
     def _give_everything(self, bit: int) -> None:
@@ -169,19 +180,34 @@ class Interest:
 
     # --- joins of our site
 
+    @property
+    def _all_is_ours(self) -> bool:
+        return bool(self.unpruned & self._ours)
+
     def _is_ours(self, group: str) -> bool:
-        return self._wanted is not None and bool(self._wanted.get(group, 0) & self._ours)
+        """Whether our site has asked for it, or gets everything."""
+        return self._wanted is not None and (self._all_is_ours or bool(self._wanted.get(group, 0) & self._ours))
+
+    @property
+    def heard(self) -> int:
+        """How far we have heard what our own site said."""
+        return self._seen[self._site]
+
+    def take_given_up(self) -> list[str]:
+        """What our site gave up since the last call."""
+        if not self._given_up:
+            return []
+        given_up, self._given_up = list(self._given_up), {}
+        return given_up
 
     def may_join(self, group: str, withdrawn_seq: int, received_by_all: int) -> bool:
         """Whether every daemon sends us what is for this group from now on (rule W12, a to c)."""
         if not self._is_ours(group) or self._seen[self._site] < withdrawn_seq:
             return False
-        asked_at = self._asked_at.get(group)
-        if asked_at is None:
-            return True
+        asked_at = self._asked_at.get(group, self._everything_at)
         if received_by_all < asked_at:
             return False
-        if not self._speaks:
+        if not self._speaks and group in self._asked_at:
             del self._asked_at[group]  # From now on as if it had been so when the view began.
         return True
 
@@ -207,7 +233,7 @@ class Interest:
 
     def emptied(self, group: str, stamp: int, now_us: int) -> None:
         """The last member in our site has left, as told up to this stamp. Who joined after that is not told of yet."""
-        if self._speaks and self._joined.get(group, (0, 0))[1] < stamp:
+        if self._speaks and not self._all_is_ours and self._joined.get(group, (0, 0))[1] < stamp:
             self._empty[group] = now_us + self._linger_us
 
     def next_withdrawal_us(self) -> int | None:

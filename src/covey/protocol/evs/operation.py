@@ -163,6 +163,8 @@ class Operation:
                 taken.append(bundle)
             elif (dropped := self.why_impossible(bundle) or self._why_not_now(bundle, now_us)) is not None:
                 taken.append(dropped)
+            elif chunk.content != (0 if bundle.is_meta else bundle.content):
+                taken.append(Dropped(Counter.BUNDLE_IMPOSSIBLE))  # It went another way than it says.
             else:
                 if self.kit.clock.follow(bundle.stamp, now_us):
                     taken += self._name_who_is_ahead(bundle.origin.rank)
@@ -171,7 +173,12 @@ class Operation:
 
     def _may_be_under_way(self, chunk: Chunk) -> bool:
         log = self.order.logs.get(chunk.site)
-        return log is not None and chunk.number <= log.received + self.ahead_max
+        return log is not None and chunk.number <= log.received + self.ahead_max and self._is_possible_way(chunk)
+
+    def _is_possible_way(self, chunk: Chunk) -> bool:
+        """The sites that it says it goes to are of this view, its own among them."""
+        content, relay = chunk.content, self.relay
+        return not content or (not content >> len(relay.sites) and bool(content & relay.bit_of(chunk.site)))
 
     def _pass_on(self, chunks: tuple[Chunk, ...], is_ours: bool, now_us: int) -> list[Effect | Dropped]:
         """To our children in the tree of its site, and to our ring if it comes from elsewhere and is for us."""
@@ -183,9 +190,13 @@ class Operation:
 
     def _enter(self, bundle: Bundle, now_us: int) -> Sequence[Effect | Dropped]:
         early = self.order.add(bundle)
+        effects: list[Effect | Dropped] = []
         if isinstance(early, Dropped):
-            return (early,)
-        effects: list[Effect | Dropped] = [*self.flow.deliveries(early)] if early else []
+            effects = [early]
+            if early.counter is Counter.BUNDLE_KNOWN:
+                return effects
+        elif early:
+            effects = [*self.flow.deliveries(early)]
         if self.interest is not None:
             self.interest.follow(self.order.logs[bundle.site])
             if bundle.content and not bundle.is_meta and self.relay.speaks:
@@ -204,6 +215,8 @@ class Operation:
         return effects if dropped is None else [*effects, dropped]
 
     def on_site_frame(self, sender: Life, frame: SiteFrame, now_us: int) -> list[Effect | Dropped]:
+        if self._site_of[sender] != self.kit.site:
+            return [Dropped(Counter.FRAME_MISDIRECTED)]
         return self.stamper.on_site_frame(sender.rank, frame, now_us)
 
     def on_announce(self, sender: Life, frame: Announce, now_us: int) -> list[Effect | Dropped]:
@@ -289,6 +302,7 @@ class Operation:
             and bundle.number > 0
             and bundle.fragments <= self._fragments_max
             and not (bundle.content and self._is_wrongly_pruned(bundle, bundle.site))
+            and (bundle.kind is not Kind.UNINTEREST or self.relay.speaks_for(bundle.site) == bundle.origin.rank)
         ):
             return None
         return Dropped(Counter.BUNDLE_IMPOSSIBLE)

@@ -2,7 +2,7 @@
 
 In:        how many daemons and sites there are, and the settings that bound what a frame lists.
 Out:       the largest encoding of each frame that grows with them.
-Not here:  packets of data and parts, which are cut to size as they are made.
+Not here:  packets of data, and what is told in parts: those are cut to size as they are made.
 """
 
 from __future__ import annotations
@@ -10,40 +10,53 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from covey.cluster import Cluster
-from covey.config import DATAGRAM_BYTES_MAX, Settings
+from covey.config import AROUND_BYTES, DATAGRAM_BYTES_MAX, Settings
 from covey.errors import ConfigError
 from covey.ids import INFINITE, Ballot, Life
+from covey.protocol.groups.exchange import PART_OVERHEAD
 from covey.protocol.values import Announcement, Declaration, Position, SiteDeclaration
 
 from .codec import Codec
-from .frames import Alive, Floor, Heard, Join, StateTrans, Token, Want
+from .frames import GROUP_PARTS_MAX, STATE_PARTS_MAX, Alive, Floor, Heard, Join, Stated, Token, Want
+from .kit import EvsKit
+from .ordering.log import WAITING_MAX
+from .ways import passing_bytes
 
 _MOST: Final = INFINITE - 1
 _BALLOT: Final = Ballot(_MOST, 1_023, _MOST)
-_ANNOUNCEMENTS: Final = 2
-"""Of one site, kept at a time."""
+PART_LEAST: Final = 64
 
 
 def check_sizes(cluster: Cluster, settings: Settings) -> None:
     """ConfigError: some frame of this cluster might not fit a datagram."""
-    bounds = (settings.ring_bundles_unstable, settings.source_bundles_unstable, settings.retransmit_requests_max)
-    sizes = largest_frames(
-        len(cluster.daemons), cluster.site_count, len(cluster.name.encode()), *bounds, settings.recovery_batch_bundles
-    )
+    bounds = settings.retransmit_requests_max, settings.recovery_batch_bundles
+    sizes = largest_frames(len(cluster.daemons), cluster.site_count, len(cluster.name.encode()), *bounds)
     for name, size in sizes.items():
         if size > DATAGRAM_BYTES_MAX:
             raise ConfigError(
                 f"with {len(cluster.daemons)} daemons and these settings a {name} may need {size} bytes, and a "
-                f"datagram has {DATAGRAM_BYTES_MAX}: lower ring_bundles_unstable, source_bundles_unstable, "
-                "retransmit_requests_max or recovery_batch_bundles, or have fewer daemons"
+                f"datagram has {DATAGRAM_BYTES_MAX}: lower retransmit_requests_max or "
+                "recovery_batch_bundles, or have fewer daemons"
             )
+
+    room = settings.packet_bytes - codec_overhead(cluster) - PART_OVERHEAD - passing_bytes(cluster)
+    if room < PART_LEAST:
+        raise ConfigError(
+            f"with {len(cluster.daemons)} daemons a packet of {settings.packet_bytes} bytes has hardly room for a part "
+            "of what daemons declare: raise packet_bytes"
+        )
+    if cluster.site_count > 1 and settings.bundle_bytes + AROUND_BYTES + passing_bytes(cluster) > DATAGRAM_BYTES_MAX:
+        raise ConfigError(
+            f"a bundle of {settings.bundle_bytes} bytes would not fit a datagram that is passed on between sites: "
+            "lower bundle_bytes"
+        )
 
 
 @lru_cache(1_024)
-def largest_frames(
-    daemons: int, sites: int, name_bytes: int, ring: int, source: int, requests: int, batch: int
-) -> dict[str, int]:
+def largest_frames(daemons: int, sites: int, name_bytes: int, requests: int, batch: int) -> dict[str, int]:
     """By name, in bytes."""
     lives = (Life(1_023, _MOST),) * daemons
     heard = (Heard(1_023, _MOST, _MOST, True),) * daemons
@@ -54,8 +67,6 @@ def largest_frames(
     frames = (
         Join(alive, _MOST, lives),
         token,
-        StateTrans(_BALLOT, _declaration(lives, sites, source), lives, _MOST, 1 << 24, b"", progress=True),
-        StateTrans(_BALLOT, _declaration(lives, 1, ring), lives, _MOST, 1 << 24, b"", progress=True),
         Want(_BALLOT, ((_MOST, _MOST, _MOST),) * batch),
     )
     codec = Codec("c" * name_bytes, 0, lives[0])
@@ -66,8 +77,28 @@ def largest_frames(
     return sizes
 
 
-def _declaration(lives: tuple[Life, ...], sites: int, window: int) -> Declaration:
-    """Of a view of so many sites, each of which may have so many bundles under way."""
-    extras = ((_MOST, _MOST),) * window
-    site = SiteDeclaration(_MOST, _MOST, _MOST, _MOST, extras, (Announcement(_MOST, _MOST),) * _ANNOUNCEMENTS)
-    return Declaration(_BALLOT, Position(_MOST, _MOST), _MOST, _MOST, lives, (site,) * sites)
+def codec_overhead(cluster: Cluster) -> int:
+    return Codec(cluster.name, 0, Life(0, 0)).overhead
+
+
+def part_bytes(kit: EvsKit) -> int:
+    """How much of what is told in parts fits one packet, wherever it goes."""
+    return kit.settings.packet_bytes - kit.codec.overhead - PART_OVERHEAD - passing_bytes(kit.cluster)
+
+
+def declaration_parts_max(kit: EvsKit) -> int:
+    """In how many parts a member of an attempt may declare what it holds."""
+    settings, sites = kit.settings, kit.cluster.site_count
+    window = max(settings.ring_bundles_unstable, settings.source_bundles_unstable)
+    size, room = largest_stated(len(kit.cluster.daemons), sites, window), part_bytes(kit)
+    return min(STATE_PARTS_MAX, -(-size // room) + 1)  # One more for what sessions have joined.
+
+
+@lru_cache(1_024)
+def largest_stated(daemons: int, sites: int, window: int) -> int:
+    """Of a view of so many sites, each of which may have so many bundles under way; in bytes."""
+    extras = bytes(window // 8 + 2)
+    site = SiteDeclaration(_MOST, _MOST, _MOST, _MOST, extras, (Announcement(_MOST, _MOST),) * WAITING_MAX)
+    commit = (Life(1_023, _MOST),) * daemons
+    declaration = Declaration(_BALLOT, Position(_MOST, _MOST), _MOST, _MOST, commit, (site,) * sites)
+    return len(msgspec.msgpack.encode(Stated(declaration, _MOST, GROUP_PARTS_MAX, b"")))

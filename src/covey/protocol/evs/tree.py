@@ -25,6 +25,8 @@ class Tree(NamedTuple):
     """Of every site but the source, the one from which it gets what the source sends."""
     costs: dict[int, int]
     """Of the path to each site."""
+    hops: dict[int, int]
+    """Links on it."""
 
     def children(self, site: int) -> tuple[int, ...]:
         return tuple(sorted(child for child, parent in self.parents.items() if parent == site))
@@ -35,7 +37,15 @@ class Tree(NamedTuple):
         >>> tree((0, 1, 2, 3), [SiteLink(0, 1), SiteLink(1, 2), SiteLink(1, 3)], 0).below(1) == {1, 2, 3}
         True
         """
-        return frozenset(one for one in self.costs if site in self.path(one))
+        return self.all_below()[site]
+
+    def all_below(self) -> dict[int, frozenset[int]]:
+        """The same of every site, from the leaves up: the farthest first."""
+        below = {site: {site} for site in self.costs}
+        for site in sorted(self.costs, key=lambda one: (self.costs[one], self.hops[one]), reverse=True):
+            if site != self.source:
+                below[self.parents[site]] |= below[site]
+        return {site: frozenset(sites) for site, sites in below.items()}
 
     def path(self, site: int) -> tuple[int, ...]:
         """From the source to the site, both included.
@@ -56,19 +66,19 @@ def tree(sites: Collection[int], links: Iterable[SiteLink], source: int) -> Tree
     {1: 0, 2: 0}
     """
     near = _neighbours(sites, links)
-    parents, costs = dict[int, int](), dict[int, int]()
+    parents, costs, hops_to = dict[int, int](), dict[int, int](), dict[int, int]()
     waiting = [(0, 0, -1, source)]
     while waiting:
         cost, hops, parent, site = heappop(waiting)
         if site in costs:
             continue
-        costs[site] = cost
+        costs[site], hops_to[site] = cost, hops
         if parent >= 0:
             parents[site] = parent
         for other, more in near.get(site, ()):
             if other not in costs:
                 heappush(waiting, (cost + more, hops + 1, site, other))
-    return Tree(source, parents, costs)
+    return Tree(source, parents, costs, hops_to)
 
 
 def connected(sites: Collection[int], links: Iterable[SiteLink], source: int) -> frozenset[int]:

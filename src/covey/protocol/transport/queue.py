@@ -35,8 +35,8 @@ class Waiting:
     """One submission in the queue."""
 
     __slots__ = (
-        "cost", "count", "flags", "groups", "kind", "names_bytes", "part_bytes", "payload", "priority", "service",
-        "session", "session_seq", "taken",
+        "cost", "count", "everywhere", "flags", "groups", "kind", "names_bytes", "part_bytes", "payload", "priority",
+        "service", "session", "session_seq", "taken",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +64,7 @@ class Waiting:
         self.cost = cost(len(payload), self.names_bytes)
         self.part_bytes = len(payload)
         self.taken = 0  # Fragments already stamped in this view.
+        self.everywhere = False  # It has begun again since more sites want it: nobody goes before it now.
 
 
 MESSAGE_BYTES = 64
@@ -105,6 +106,8 @@ class SubmitQueue:
         """An engine wants to know of joins before their turn comes."""
         self.joins: dict[str, None] = {}
         """Groups that are to be joined, as far as it was not told."""
+        self._joins_of: dict[str, int] = {}
+        """How many joins of each group wait."""
         self._aside: dict[str, list[tuple[int, int]]] = {}
         """Sessions, with their priorities, whose next is a join that may not be stamped yet, by its group."""
         self._sessions_aside: set[int] = set()
@@ -176,10 +179,10 @@ class SubmitQueue:
             self._turns[waiting.priority].append(waiting.session)
         mine.append(waiting)
         if self.notes_joins and waiting.kind is Kind.JOIN:
-            self.joins[waiting.groups[0]] = None
+            self._note_join(waiting.groups[0])
         self.ready += waiting.session not in self._sessions_aside
         waiting.part_bytes = part_bytes(self._bundle_bytes, waiting.names_bytes)
-        if self._next is not None and self._next.taken == 0:
+        if self._next is not None and self._next.taken == 0 and not self._next.everywhere:
             self._next = None  # Whoever comes now may go first.
         self.length += 1
         self.bytes_waiting += waiting.cost
@@ -204,8 +207,18 @@ class SubmitQueue:
         """Tell of joins from now on, and of those that wait already; whatever was put aside may have its turn."""
         self.bring_back(*list(self._aside))
         self.notes_joins = notes
-        waiting = (one for mine in self._of_session.values() for one in mine) if notes else ()
-        self.joins = {one.groups[0]: None for one in waiting if one.kind is Kind.JOIN}
+        self.joins, self._joins_of = {}, {}
+        for one in [one for mine in self._of_session.values() for one in mine] if notes else ():
+            if one.kind is Kind.JOIN:
+                self._note_join(one.groups[0])
+
+    def _note_join(self, group: str) -> None:
+        self.joins[group] = None
+        self._joins_of[group] = self._joins_of.get(group, 0) + 1
+
+    def has_join_of(self, group: str) -> bool:
+        """Whether some join of this group waits."""
+        return group in self._joins_of
 
     def next_join(self) -> str | None:
         """The group of the next, if it is a join."""
@@ -232,7 +245,7 @@ class SubmitQueue:
 
     def bring_back(self, *groups: str) -> None:
         """Those who are to join these groups have their turn again, before the others."""
-        if self._next is not None and self._next.taken == 0:
+        if self._next is not None and self._next.taken == 0 and not self._next.everywhere:
             self._next = None
         for group in groups:
             for session, priority in reversed(self._aside.pop(group, [])):
@@ -283,8 +296,17 @@ class SubmitQueue:
         """A message of which only some fragments were stamped starts from its first one: whether there is one."""
         again = self._next is not None and self._next.taken > 0
         if self._next is not None:
-            self._next.taken = 0
+            self._next.taken, self._next.everywhere = 0, False
         return again
+
+    def go_everywhere(self) -> None:
+        """The same in the middle of a view, for more sites. Others have fragments of it: nothing goes before it."""
+        assert self._next is not None
+        self._next.taken, self._next.everywhere = 0, True
+
+    @property
+    def goes_everywhere(self) -> bool:
+        return self._next is not None and self._next.everywhere
 
     def check(self) -> None:
         waiting = [one for mine in self._of_session.values() for one in mine]
@@ -296,7 +318,9 @@ class SubmitQueue:
         asked = [one.cost for one in waiting if one.kind <= Kind.LEAVE]
         assert sum(asked) <= self._bytes_max or len(asked) <= 1, "Q1"
         assert not self._over_share & self._wait_list.keys(), "Q2"
-        assert all(one.taken == 0 or one is self._next for one in waiting)
+        assert all((one.taken == 0 and not one.everywhere) or one is self._next for one in waiting)
+        joins = [one.groups[0] for one in waiting if one.kind is Kind.JOIN] if self.notes_joins else []
+        assert {group: joins.count(group) for group in dict.fromkeys(joins)} == self._joins_of, "Q4"
 
     # --- whose turn it is
 
@@ -329,6 +353,10 @@ class SubmitQueue:
         self._count_out(waiting)
 
     def _count_out(self, waiting: Waiting) -> None:
+        if self.notes_joins and waiting.kind is Kind.JOIN:
+            left = self._joins_of.pop(waiting.groups[0]) - 1
+            if left:
+                self._joins_of[waiting.groups[0]] = left
         self.length -= 1
         self.ready -= 1
         session = waiting.session

@@ -48,9 +48,10 @@ class Relay:
     def _take_trees(self, links: Sequence[SiteLink], speaks: dict[int, int]) -> None:
         for source in self.sites:
             way = tree(self.sites, links, source)
+            below = way.all_below()
             self._children[source] = tuple(speaks[child] for child in way.children(self.site))
             for child in way.children(self.site):
-                self._below[source, speaks[child]] = sum(self._bits[site] for site in way.below(child))
+                self._below[source, speaks[child]] = sum(self._bits[site] for site in below[child])
             if source != self.site:
                 self._parents[source] = speaks[way.parents[self.site]]
 
@@ -58,8 +59,8 @@ class Relay:
         return self._bits[site]
 
     def speaks_for(self, site: int) -> int:
-        """Who represents this site, of those in the view."""
-        return self._speaks[site]
+        """Who represents this site, of those in the view; nobody, if it has no gateway there."""
+        return self._speaks.get(site, NOBODY)
 
     def children(self, source: int) -> tuple[int, ...]:
         """To whom we send on what this site sends; nobody, if we do not speak for ours."""
@@ -73,6 +74,10 @@ class Relay:
     def children_without(self, source: int, content: int) -> tuple[int, ...]:
         """To which of them only its head goes."""
         return tuple([one for one in self.children(source) if not self._below[source, one] & content])
+
+    def is_below(self, source: int, child: int, site: int) -> bool:
+        """Whether this site gets what the source sends through that child."""
+        return bool(self._below[source, child] & self._bits[site])
 
     def comes_from(self, source: int) -> int:
         """From whom we take what another site sends: our parent in its tree, or who speaks for our site."""

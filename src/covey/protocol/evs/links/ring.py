@@ -184,8 +184,8 @@ class Ring:
         rests = rests and (bool(turn.packets) or self._may_wait(token, turn.busy))
         packets = self._number_packets(token, turn.packets, mine.line if rests else 0)
         quiet = not (again or packets or still_wanted or turn.busy)
-        claimed = self._settings.ring_packets_per_rotation if turn.behind else 0
-        token = self._after_turn(token, mine, len(packets), len(again) + claimed, requests, quiet and not rests)
+        quiet_now = quiet and not rests
+        token = self._after_turn(token, mine, len(packets), len(again), requests, quiet_now, turn.behind)
         if rests:
             self.holding = token
             self._count.add(Counter.TOKEN_KEPT)
@@ -234,7 +234,14 @@ class Ring:
         return sends
 
     def _after_turn(
-        self, token: Token, mine: Standing, sent: int, again: int, requests: tuple[int, ...], quiet: bool
+        self,
+        token: Token,
+        mine: Standing,
+        sent: int,
+        again: int,
+        requests: tuple[int, ...],
+        quiet: bool,
+        is_behind: bool,
     ) -> Token:
         """The token as it is now, but for the floors: those it is told when it goes."""
         flow = max(0, token.flow - self._sent_last_visit) if self.is_new else token.flow
@@ -248,9 +255,15 @@ class Ring:
             stamp=mine.stamp,
             withdrawn_seq=mine.withdrawn_seq,
             flow=flow + again + sent,
+            behind=self._who_is_behind(token, is_behind),
             idle=token.idle + 1 if quiet else 0,
             requests=requests,
         )
+
+    def _who_is_behind(self, token: Token, we_are: bool) -> int:
+        if we_are:
+            return self.me
+        return -1 if token.behind == self.me else token.behind
 
     def _told(self, token: Token, mine: Standing) -> Token:
         """Before it goes, it is told how far we are; that is no second visit."""

@@ -27,6 +27,6 @@ class Turn(NamedTuple):
     may_rest: bool = False
     """Nothing waits for the token but stability: it may stay here for a while, if nobody else sends."""
     behind: bool = False
-    """This daemon's clients are told too slowly: it claims what a rotation may send, so that nobody sends."""
+    """This daemon's clients are told too slowly: nobody on the ring shall stamp anything."""
     parks: bool | None = None
     """Whether it is parked here if there is nothing to send; None: where the last sender is, once all is quiet."""

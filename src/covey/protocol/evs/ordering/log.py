@@ -17,9 +17,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Final
 
 from covey.ids import INFINITE
+from covey.protocol.bits import to_bits
 from covey.protocol.values import Announcement, Bundle, SiteDeclaration
+
+WAITING_MAX: Final = 16
+"""Announcements of one site that wait for bundles: those that will apply first, and the newest."""
 
 
 class SiteLog:
@@ -32,7 +37,7 @@ class SiteLog:
         self.received = 0
         self.gap_free = 0
         self.frontier = 0
-        # The newest two announcements whose bundles are not all held yet.
+        # Announcements whose bundles are not all held yet: the newest of each number.
         self._waiting: list[Announcement] = []
         self._checked_frontier = 0
 
@@ -72,7 +77,10 @@ class SiteLog:
         if announcement.number <= self.gap_free:
             self.frontier = announcement.last
             return
-        self._waiting = sorted({*self._waiting, announcement})[-2:]
+        others = [one for one in self._waiting if one.number != announcement.number]
+        newest = max([announcement, *(one for one in self._waiting if one.number == announcement.number)])
+        waiting = sorted([*others, newest])
+        self._waiting = [*waiting[: WAITING_MAX - 1], waiting[-1]] if len(waiting) > WAITING_MAX else waiting
 
     def raise_frontier(self, frontier: int) -> None:
         self.frontier = max(self.frontier, frontier)
@@ -86,10 +94,9 @@ class SiteLog:
 
     def declaration(self) -> SiteDeclaration:
         """Of what is held: a head that does not count does not exist when the view ends (rule W11)."""
-        held = ((n, b.stamp) for n, b in self.bundles.items() if n > self.gap_free and n not in self.heads)
-        return SiteDeclaration(
-            self.site, self.low, self.gap_free, self.frontier, tuple(sorted(held)), tuple(self._waiting)
-        )
+        held = [number for number in self.bundles if number > self.gap_free and number not in self.heads]
+        extras = to_bits(held, self.gap_free + 1)
+        return SiteDeclaration(self.site, self.low, self.gap_free, self.frontier, extras, tuple(self._waiting))
 
     def check(self) -> None:
         assert all(number in self.bundles for number in range(self.low + 1, self.received + 1)), "J1"

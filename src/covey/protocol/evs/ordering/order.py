@@ -53,6 +53,8 @@ class ViewOrder:
         self._safe_waiting = 0
         self._safe_position = START
         self._checked_position = START
+        # Once the view is over: up to here nothing is missing, above it holes may precede anything.
+        self._hole_line = 0
         # Rule R8: the highest stamp of others that was delivered ahead of the line, and whether that is halted.
         self.early_high = 0
         self.hold_early = False
@@ -89,6 +91,8 @@ class ViewOrder:
 
     def raise_received(self, site: int, source: int, number: int) -> None:
         """Every daemon of the site has the source's bundles up to this number: heads may count by that."""
+        if self.stability.has_received(site, source, number):
+            return
         self.stability.raise_received(site, source, number)
         log = self.logs[source]
         if not log.heads or self.frozen:
@@ -203,6 +207,7 @@ class ViewOrder:
         """The rest of the view: what comes before the signal, and what after it (docs/protocol/recovery.md, 6)."""
         before, self._ready = self._ready, []
         after: list[Delivery] = []
+        self._hole_line = min(max(log.frontier, plan.frontiers.get(site, 0)) for site, log in self.logs.items())
         while self._heap:
             bundle = heappop(self._heap)[3]
             if not bundle.passed and self._survives(bundle, plan):
@@ -293,7 +298,7 @@ class ViewOrder:
 
     def _survives(self, bundle: Bundle, plan: RecoveryPlan) -> bool:
         """Up to the hole line everything; above it only what no lost bundle can precede for its service."""
-        if bundle.stamp <= plan.hole_line or bundle.service is Service.RELIABLE:
+        if bundle.stamp <= self._hole_line or bundle.service is Service.RELIABLE:
             return True
         if bundle.service is Service.FIFO:
             return self._session(bundle).has_prefix_of(bundle)

@@ -33,8 +33,7 @@ class RecoveryPlan(msgspec.Struct, frozen=True):
     lows: dict[int, int]
     """Of each site: up to here somebody has let go of its bundles, and so everybody has received them."""
     frontiers: dict[int, int]
-    hole_line: int
-    """Up to here nothing is missing; above it, holes may precede anything."""
+    """As far as declarations tell: whoever holds the union may know more by the stamps of its bundles."""
     position: Position
     """The place of the transitional signal."""
     commit: frozenset[Life]
@@ -58,7 +57,6 @@ def make_plan(declarations: Mapping[Life, Declaration], whole_sites: Collection[
         unions=unions,
         lows={site: max(entry.low for entry in entries) for site, entries in by_site.items()},
         frontiers=frontiers,
-        hole_line=min(frontiers.values(), default=INFINITE),
         position=_signal_position(declarations),
         commit=frozenset(movers).union(*(declaration.commit for declaration in declarations.values())),
     )
@@ -68,7 +66,7 @@ def missing(plan: RecoveryPlan, mine: Declaration) -> list[tuple[int, int]]:
     """(site, number) of every bundle of the union that this daemon does not hold."""
     wanted = []
     for entry in mine.sites:
-        held = {number for number, _ in entry.extras}
+        held = set(entry.held_beyond)
         union, has_to = plan.unions[entry.site], max(entry.gap_free, plan.lows[entry.site])
         numbers = [*range(has_to + 1, union.prefix + 1), *(n for n in union.extras if n > has_to)]
         wanted += [(entry.site, number) for number in numbers if number not in held]
@@ -80,7 +78,7 @@ class Holdings:
 
     def __init__(self, declarations: Mapping[Life, Declaration]) -> None:
         self._entries = [
-            (life, entry.site, entry.low, entry.gap_free, {number for number, _ in entry.extras})
+            (life, entry.site, entry.low, entry.gap_free, set(entry.held_beyond))
             for life in sorted(declarations)
             for entry in declarations[life].sites
         ]
@@ -95,7 +93,7 @@ class Holdings:
 
 
 def _union(entries: list[SiteDeclaration]) -> Union:
-    extras = sorted({number for entry in entries for number, _ in entry.extras})
+    extras = sorted({number for entry in entries for number in entry.held_beyond})
     prefix = max(entry.gap_free for entry in entries)
     for number in extras:
         if number == prefix + 1:
@@ -104,9 +102,8 @@ def _union(entries: list[SiteDeclaration]) -> Union:
 
 
 def _frontier(entries: list[SiteDeclaration], prefix: int) -> int:
-    """How far the site's stamps are known from all the co-movers' bundles and announcements together."""
+    """How far the site's stamps are known from all the co-movers' frontiers and announcements together."""
     known = [entry.frontier for entry in entries]
-    known += [stamp for entry in entries for number, stamp in entry.extras if number <= prefix]
     known += [one.last for entry in entries for one in entry.announcements if one.number <= prefix]
     return max(known)
 

@@ -16,6 +16,8 @@ class Stability:
         self._safe_line = 0
         self.received_everywhere = dict.fromkeys(sites, 0)
         """By source: bundles up to this number are at every daemon of the view."""
+        self._held_back: dict[int, int] = {}
+        """Of each site that is behind, what it had received of a source when we heard of that."""
 
     def raise_line(self, site: int, line: int) -> None:
         """Every daemon of the site holds the order up to this stamp."""
@@ -33,6 +35,17 @@ class Stability:
     def has_received(self, site: int, source: int, number: int) -> bool:
         """Whether every daemon of the site is known to have the source's bundles up to this number."""
         return self._received[source][site] >= number
+
+    def note_behind(self, site: int, is_behind: bool, source: int) -> None:
+        """Whether a site's daemons tell their clients too slowly: what they receive opens no window of the source."""
+        if is_behind:
+            self._held_back.setdefault(site, self._received[source][site])
+        else:
+            self._held_back.pop(site, None)
+
+    def taken_by_all(self, source: int) -> int:
+        """Up to here every site has received the source's bundles, and takes more: windows begin there."""
+        return min([self.received_everywhere[source], *self._held_back.values()])
 
     def safe_line(self) -> int:
         return self._safe_line

@@ -31,6 +31,7 @@ class AloneStamper:
         self._kit = flow.kit
         self._links = links
         self._announcer = announcer
+        self._was_behind = False  # As the others have been told.
         self._checked = (0, stamp)
 
     def start(self, now_us: int) -> list[Effect]:
@@ -63,8 +64,8 @@ class AloneStamper:
 
     def _has_window(self) -> bool:
         """Whether more bundles may be under way."""
-        stable = self._flow.order.stability.received_by_all(self._kit.site)
-        return self.site_seq - stable < self._kit.settings.source_bundles_unstable and self._links.has_room()
+        taken = self._flow.order.stability.taken_by_all(self._kit.site)
+        return self.site_seq - taken < self._kit.settings.source_bundles_unstable and self._links.has_room()
 
     def raise_own(self, now_us: int) -> None:
         """A one-daemon site raises its own frontier, line and received numbers locally (rule R3).
@@ -77,18 +78,21 @@ class AloneStamper:
         flow.order.announce(site, Announcement(self.site_seq, self.stamp))
         line, before = flow.order.line(), flow.order.safe_line()
         flow.order.stability.raise_line(site, line)
-        for source, number in flow.received_to_tell().items():
+        for source, number in flow.received().items():
             flow.order.raise_received(site, source, number)
         flow.look_at_joins(0)
         flow.give_up_interest(self.site_seq, now_us)
+        if flow.behind != self._was_behind:
+            self._announcer.want(now_us)
         if line > before and flow.order.has_unstable():
             self._announcer.want_in_time(now_us)
 
     def announce(self, now_us: int) -> list[Effect]:
         self.raise_own(now_us)
         flow, own = self._flow, Announcement(self.site_seq, self.stamp)
-        line, received = flow.order.line(), flow.received_to_tell()
-        return self._announcer.announce(own, line, received, flow.is_settled, now_us) + self.progress(now_us)
+        line, received, behind = flow.order.line(), flow.received(), flow.behind
+        quiet, self._was_behind = flow.is_settled and not behind, behind
+        return self._announcer.announce(own, line, received, quiet, behind, now_us) + self.progress(now_us)
 
     # --- nobody else is in the site
 

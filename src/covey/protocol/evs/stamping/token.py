@@ -61,6 +61,7 @@ class TokenStamper:
         self._seen: tuple[object, ...] = ()
         self._must_go_round = False
         self._announcement_due = False
+        self._was_behind = False  # As the others have been told.
         self._is_ours = False  # The next visit is for what waits here.
 
     def start(self, now_us: int) -> list[Effect]:
@@ -222,12 +223,15 @@ class TokenStamper:
         flow.order.announce(site, own)
         if not flow.is_settled:
             self._announcer.want_in_time(now_us)
-        if not self._announcement_due:
+        behind = flow.behind or token.behind not in (-1, self._kit.me.rank)
+        if not self._announcement_due and behind == self._was_behind:
             return []
+        self._was_behind = behind
         self._announcement_due = False
-        quiet = self.ring.is_quiet(token) and flow.is_settled and not self._foreign
+        quiet = self.ring.is_quiet(token) and flow.is_settled and not self._foreign and not behind
         self._must_go_round = self._must_go_round or not quiet
-        return self._announcer.announce(own, self.ring.line_everywhere.usable, self._received_here(), quiet, now_us)
+        line, received = self.ring.line_everywhere.usable, self._received_here()
+        return self._announcer.announce(own, line, received, quiet, behind, now_us)
 
     def _may_park(self, token: Token) -> bool:
         """With who speaks for the site, once going round brings nothing new: what comes next comes to it (rule W4)."""
@@ -253,15 +257,13 @@ class TokenStamper:
         self._safe_visits = SAFE_VISITS if order.safe_waits else max(0, self._safe_visits - 1)
 
     def _standing(self) -> Standing:
-        return Standing(
-            self._flow.order.line(), self._flow.received_to_tell(), self.site_seq, self.stamp, self.withdrawn_seq
-        )
+        return Standing(self._flow.order.line(), self._flow.received(), self.site_seq, self.stamp, self.withdrawn_seq)
 
     def _window(self) -> int:
         """The number of the last bundle that may be under way."""
-        received, settings = self._flow.order.stability.received_by_all(self._kit.site), self._kit.settings
+        taken, settings = self._flow.order.stability.taken_by_all(self._kit.site), self._kit.settings
         window = settings.source_bundles_unstable if self._relay.has_other_sites else settings.ring_bundles_unstable
-        return received + window
+        return taken + window
 
     def _stamp_waiting(self, token: Token, packer: Packer, allowance: int, foreign: int, now_us: int) -> list[Effect]:
         """As much as the windows of packets and of bundles leave room for."""
@@ -270,6 +272,8 @@ class TokenStamper:
         last, has_room = min(window, self.site_seq + VISIT_BUNDLES_MAX), self._links.has_room()
         effects: list[Effect] = []
         allowance = min(allowance - foreign, self._kit.settings.ring_packets_per_visit)
+        if token.behind not in (-1, self._kit.me.rank):
+            allowance = 0  # What comes from other sites goes on: they learn of it otherwise.
         is_pruned = flow.interest is not None
         while allowance > 0 and self.site_seq < last and has_room and (queue.ready or is_pruned) and self._may_stamp():
             if (packer.packets or foreign) and packer.packets_after(flow.next_bytes()) > allowance:
