@@ -473,9 +473,6 @@ MUTANTS: dict[str, Mutant] = {
         "M6", "safe does not wait for stability", ViewOrder, "safe_line", lambda right: lambda self: self.line()
     ),
     "one token's ARU": Mutant("M6", "one visit is trusted instead of two", floors.TwoVisits, "see", _one_visit),
-    "commit not exchanged": Mutant(
-        "M6", "what an attempt promised is forgotten in the next", ViewOrder, "declare", _declare_without_commit
-    ),
     "fifo overtakes agreed": Mutant(
         "M7", "agreed messages do not hold up their session", SessionOrder, "hold", _agreed_counts_as_done
     ),
@@ -500,9 +497,6 @@ MUTANTS |= {
     "no word is overdue": Mutant(
         "steadiness", "what was lost is said again at the usual time only", Hearing, "is_overdue", _always(False)
     ),
-    "a lost answer is not missed": Mutant(
-        "steadiness", "who waits for an answer asks in vain", Hearing, "_misses_our_last", _always(False)
-    ),
     "any data shows the token": Mutant(
         "steadiness", "a packet of anybody ends the wait for the successor", Ring, "on_data", _any_data_will_do
     ),
@@ -523,6 +517,12 @@ MUTANTS |= {
 """Bugs of what no trace tells, and one that needs a daemon from which data is kept."""
 
 STORY_MUTANTS: dict[str, tuple[Mutant, str]] = {
+    "commit not exchanged": (
+        Mutant(
+            "M6", "what an attempt promised is forgotten in the next", ViewOrder, "declare", _declare_without_commit
+        ),
+        "committed_to_one_who_is_gone",
+    ),
     "frontiers not raised when done": (
         Mutant("M6", "what an attempt knew of the sites is forgotten", ViewOrder, "be_done", _always(None)),
         "cut_between_the_dones",

@@ -6,6 +6,7 @@ from typing import Any
 
 from covey.protocol.effects import Effect
 from covey.protocol.evs.announcing import Announcer
+from covey.protocol.evs.links.links import Links
 from covey.protocol.evs.links.relay import Relay
 from covey.protocol.evs.links.ring import Ring
 from covey.protocol.evs.stamping import token
@@ -86,9 +87,9 @@ SITE_MUTANTS: dict[str, Mutant] = {
     "one child is forgotten": Mutant(
         "S13",
         "a site is left out where ways part",
-        Relay,
-        "children",
-        lambda right: lambda self, site: right(self, site)[:1],
+        Links,
+        "_by_way",
+        lambda right: lambda self, source, chunks: [(to[:1], some) for to, some in right(self, source, chunks)],
     ),
     "trees of one's own": Mutant("blame", "daemons weigh links differently", Relay, "_take_trees", _own_costs),
     "announcements end at the representative": Mutant(
