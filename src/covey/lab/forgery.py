@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 from covey.cluster import Cluster
 from covey.ids import Ballot, Life
-from covey.protocol.evs.codec import Codec
-from covey.protocol.evs.declarations import encode_stated
+from covey.protocol.evs.codec import Codec, encode_stated
 from covey.protocol.evs.frames import (
     Ack,
     Alive,

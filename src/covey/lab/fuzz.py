@@ -28,6 +28,7 @@ from covey.protocol.evs.frames import (
     Ack,
     Alive,
     Announce,
+    AttemptFrame,
     Data,
     Frame,
     Goodbye,
@@ -40,7 +41,6 @@ from covey.protocol.evs.frames import (
     Token,
     Unreliable,
 )
-from covey.protocol.evs.ways import AttemptFrame
 from covey.protocol.status import DaemonStatus
 from covey.protocol.values import Service
 

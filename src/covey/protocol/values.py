@@ -155,6 +155,9 @@ class Announcement(NamedTuple):
 EXTRAS_BYTES_MAX = 1 << 16
 """More than any window needs."""
 
+ANNOUNCEMENTS_MAX = 16
+"""Of one site that wait for bundles: those that will apply first, and the newest."""
+
 
 class SiteDeclaration(NamedTuple):
     """What a daemon holds of one site when it freezes its view."""
@@ -167,7 +170,7 @@ class SiteDeclaration(NamedTuple):
     frontier: Stamp
     extras: Annotated[bytes, Meta(max_length=EXTRAS_BYTES_MAX)]
     """A bit for each number beyond `gap_free`, from the first: whether that bundle is held."""
-    announcements: tuple[Announcement, ...]
+    announcements: Annotated[tuple[Announcement, ...], Meta(max_length=ANNOUNCEMENTS_MAX)]
 
     @property
     def held_beyond(self) -> list[int]:

@@ -17,8 +17,7 @@ from covey.protocol.counters import Count
 from covey.protocol.deadlines import DeadlineTable
 from covey.protocol.effects import LinkSend, Send
 from covey.protocol.evs.clock import StampClock
-from covey.protocol.evs.codec import Codec
-from covey.protocol.evs.declarations import encode_stated
+from covey.protocol.evs.codec import Codec, encode_stated
 from covey.protocol.evs.frames import Alive, Frame, Heard, PassedOn, Stated, StateTrans
 from covey.protocol.evs.kit import EvsKit
 from covey.protocol.evs.membership.machine import Machine

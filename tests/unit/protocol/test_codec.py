@@ -10,8 +10,7 @@ import pytest
 from covey.cluster import SiteLink
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
-from covey.protocol.evs.codec import VERSION, Codec
-from covey.protocol.evs.declarations import encode_stated
+from covey.protocol.evs.codec import VERSION, Codec, encode_stated
 from covey.protocol.evs.frames import (
     Ack,
     Alive,

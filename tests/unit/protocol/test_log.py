@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from covey.ids import INFINITE
-from covey.protocol.evs.ordering.log import WAITING_MAX, SiteLog
-from covey.protocol.values import Announcement
+from covey.protocol.evs.ordering.log import SiteLog
+from covey.protocol.values import ANNOUNCEMENTS_MAX, Announcement
 from tests.unit.protocol.builders import bundle, held
 
 
@@ -75,10 +75,10 @@ def test_of_each_number_the_newest_announcement_is_kept_waiting(log: SiteLog) ->
 
 
 def test_those_that_will_apply_first_are_kept_and_the_newest(log: SiteLog) -> None:
-    for number in range(2, 2 + 2 * WAITING_MAX):
+    for number in range(2, 2 + 2 * ANNOUNCEMENTS_MAX):
         log.announce(Announcement(number, 10 * number + 5))
     numbers = [one.number for one in log.declaration().announcements]
-    assert numbers == [*range(2, WAITING_MAX + 1), 1 + 2 * WAITING_MAX]
+    assert numbers == [*range(2, ANNOUNCEMENTS_MAX + 1), 1 + 2 * ANNOUNCEMENTS_MAX]
 
 
 def test_announcements_that_came_into_force_are_no_longer_declared(log: SiteLog) -> None:

@@ -7,10 +7,10 @@ Not here:  what can be seen at one daemon (reactions.py, and the counters).
 
 from __future__ import annotations
 
+from typing import cast
+
 from covey.ids import Ballot
 from covey.protocol.effects import Effect, Installed, InterestSaid, Stamped
-from covey.protocol.evs.engine import EvsEngine
-from covey.protocol.evs.operation import Operation
 from covey.protocol.values import Bundle, Kind
 
 from .node import Node
@@ -74,23 +74,15 @@ class SiteReactions:
 
 def sends(node: Node) -> bool:
     """Whether it speaks for its site, and some other site is not known to have all that its site has sent."""
-    if (operation := _speaking(node)) is None:
-        return False
-    order, site = operation.order, operation.kit.site
-    return order.stability.received_by_all(site) < order.logs[site].received
+    return _of_who_speaks(node, "to_be_received") > 0
 
 
 def brings(node: Node) -> bool:
     """Whether it speaks for its site, and somebody on its ring is not known to have all that came from elsewhere."""
-    if (operation := _speaking(node)) is None or not operation.relay.mates:
-        return False
-    order, site = operation.order, operation.kit.site
-    logs = [(source, log.received) for source, log in order.logs.items() if source != site]
-    return not all(order.stability.has_received(site, source, received) for source, received in logs)
+    return _of_who_speaks(node, "to_be_brought") > 0
 
 
-def _speaking(node: Node) -> Operation | None:
-    engine = node.core.engine
-    if not isinstance(engine, EvsEngine) or not engine.is_working or not engine.operation.relay.speaks:
-        return None
-    return engine.operation
+def _of_who_speaks(node: Node, figure: str) -> int:
+    report, name = node.core.engine.report(0), node.core.kit.name(node.rank)
+    is_speaking = report.working and report.link.get("speaks_for_its_site") == name
+    return int(cast("dict[str, int]", report.link).get(figure, 0)) if is_speaking else 0

@@ -36,6 +36,7 @@ from .frames import (
     Proceeding,
     Refuse,
     Resend,
+    Stated,
     StateTrans,
     Token,
     Unreliable,
@@ -77,6 +78,7 @@ FRAME_NAMES: Final = {code: frame.__name__.lower() for frame, code in _CODE.item
 }
 """What each frame is called in lower case, by its code. For tools that watch a network."""
 _encode: Final = msgspec.msgpack.Encoder().encode
+_decode_stated: Final = msgspec.msgpack.Decoder(Stated).decode
 
 _SENDER = struct.Struct("<BHQ")
 _BALLOT = struct.Struct("<QHQ")
@@ -176,6 +178,19 @@ class Codec:
             return OutsiderError("another cluster", f"daemon number {rank} of {name[:40]!r}", remedy)
         detail = f"daemon number {rank} of its list, which differs from ours or has other settings"
         return OutsiderError("another configuration", detail, "give it the same covey.toml, and restart it", rank)
+
+
+def encode_stated(stated: Stated) -> bytes:
+    """What StateTrans carries in parts."""
+    return _encode(stated)
+
+
+def decode_stated(data: bytes) -> Stated:
+    """FrameError: it is none."""
+    try:
+        return _decode_stated(data)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise FrameError("malformed declaration", str(error)) from None
 
 
 def _body(code: int, body: memoryview) -> Frame:

@@ -12,22 +12,13 @@ Bounded: nobody declares more than windows, sites and daemons allow.
 
 from __future__ import annotations
 
-from typing import Final
-
-import msgspec
-
 from covey.config import FRAME_ITEMS_MAX
+from covey.errors import FrameError
 from covey.ids import Ballot, Life
 from covey.protocol.counters import Counter, Dropped
 
+from .codec import decode_stated, encode_stated
 from .frames import Stated, StateTrans, WantState
-
-_ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(Stated)
-
-
-def encode_stated(said: Stated) -> bytes:
-    return _ENCODER.encode(said)
 
 
 class Declarations:
@@ -60,8 +51,8 @@ class Declarations:
         if len(parts) < frame.parts:
             return None
         try:
-            return _DECODER.decode(b"".join(parts[number] for number in range(frame.parts)))
-        except (msgspec.DecodeError, ValueError, RecursionError):
+            return decode_stated(b"".join(parts[number] for number in range(frame.parts)))
+        except FrameError:
             self.forget(sender)
             return Dropped(Counter.DECLARATION_IMPOSSIBLE)
 

@@ -33,6 +33,7 @@ from .frames import (
     Ack,
     Alive,
     Announce,
+    AttemptFrame,
     Data,
     Done,
     Frame,
@@ -56,7 +57,7 @@ from .links.link import IdealLink
 from .operation import Operation
 from .sizes import check_sizes, part_bytes
 from .states import Reason, State
-from .ways import AttemptFrame, Ways
+from .ways import Ways
 
 ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Ack | Token
 _OF_A_VIEW: Final = (Token, Data, Ack, Parked, Hurry, Unreliable, Announce)

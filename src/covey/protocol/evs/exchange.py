@@ -20,15 +20,15 @@ from covey.protocol.groups.exchange import PARTS_BATCH_MAX, Collected, StayTable
 from covey.protocol.values import Bundle, Declaration, Stay
 from covey.protocol.wire.bundles import bundle_parts
 
-from .codec import RESEND_OVERHEAD
+from .codec import RESEND_OVERHEAD, encode_stated
 from .deadlines import EvsDeadline
 from .decisions import Attempt, Completed, Contradicted, FrameOutcome, Outcome, Planned, SaidDone
-from .declarations import Declarations, encode_stated
-from .frames import Done, GroupPart, Proceeding, Resend, Stated, StateTrans, Want, WantGroups, WantState
+from .declarations import Declarations
+from .frames import AttemptFrame, Done, GroupPart, Proceeding, Resend, Stated, StateTrans, Want, WantGroups, WantState
 from .kit import EvsKit
 from .operation import Operation
-from .sizes import declaration_parts_max, part_bytes
-from .ways import AttemptFrame, Ways, passing_bytes
+from .sizes import declaration_parts_max, part_bytes, passing_bytes
+from .ways import Ways
 
 Key = tuple[int, int]
 """A bundle of the old view: its site and its number."""

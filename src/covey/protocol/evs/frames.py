@@ -278,6 +278,9 @@ class Unreliable(NamedTuple):
     bundle: Bundle
 
 
+AttemptFrame = StateTrans | WantState | Proceeding | Want | WantGroups | GroupPart | Resend | Done
+"""What the members of an attempt say to one another."""
+
 Frame = (
     Alive
     | Join

@@ -24,6 +24,10 @@ class EvsLinkStatus(LinkStatus):
     """The daemon that ends the links of our site."""
     carried: NotRequired[dict[str, dict[str, int]]]
     """Over each link in this view: pieces of bundles and bytes, and of these, heads alone."""
+    to_be_received: NotRequired[int]
+    """Messages of our site that not everybody is known to have, in bundles."""
+    to_be_brought: NotRequired[int]
+    """Those of other sites that we have, and not everybody on our ring is known to have."""
     prunes: NotRequired[bool]
     """Whether messages go only where somebody is in their groups."""
     not_pruned: NotRequired[list[str]]

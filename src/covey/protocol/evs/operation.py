@@ -361,9 +361,21 @@ class Operation:
                 }
                 for peer, one in self.links.carried.items()
             },
+            "to_be_received": self._to_be_received(),
+            "to_be_brought": self._to_be_brought(),
             "prunes": self.interest is not None,
             "not_pruned": [name(site) for site in self.interest.unpruned_sites] if self.interest is not None else [],
         }
+
+    def _to_be_received(self) -> int:
+        """Bundles of our site that some daemon of the view is not known to have."""
+        return self.order.logs[self.kit.site].received - self.order.stability.received_by_all(self.kit.site)
+
+    def _to_be_brought(self) -> int:
+        """Bundles of other sites that we have, and some daemon of our ring is not known to have."""
+        order, site = self.order, self.kit.site
+        here = [(source, log.received) for source, log in order.logs.items() if source != site and self.relay.mates]
+        return sum(received - order.stability.received_at(site, source) for source, received in here)
 
     def check(self, full: bool) -> None:
         self.stamper.check()

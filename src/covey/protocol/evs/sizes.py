@@ -17,17 +17,17 @@ from covey.config import AROUND_BYTES, DATAGRAM_BYTES_MAX, Settings
 from covey.errors import ConfigError
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.groups.exchange import PART_OVERHEAD
-from covey.protocol.values import Announcement, Declaration, Position, SiteDeclaration
+from covey.protocol.values import ANNOUNCEMENTS_MAX, Announcement, Declaration, Position, SiteDeclaration
 
 from .codec import Codec
 from .frames import GROUP_PARTS_MAX, STATE_PARTS_MAX, Alive, Floor, Heard, Join, Stated, Token, Want
 from .kit import EvsKit
-from .ordering.log import WAITING_MAX
-from .ways import passing_bytes
 
 _MOST: Final = INFINITE - 1
 _BALLOT: Final = Ballot(_MOST, 1_023, _MOST)
 PART_LEAST: Final = 64
+_PASSED_HEAD: Final = 64
+"""More than a frame that passes another on has besides that, and besides for whom it is."""
 
 
 def check_sizes(cluster: Cluster, settings: Settings) -> None:
@@ -77,6 +77,11 @@ def largest_frames(daemons: int, sites: int, name_bytes: int, requests: int, bat
     return sizes
 
 
+def passing_bytes(cluster: Cluster) -> int:
+    """What a frame takes more where it may have to be passed on between sites."""
+    return _PASSED_HEAD + (len(cluster.daemons) + 7) // 8 if cluster.site_count > 1 else 0
+
+
 def codec_overhead(cluster: Cluster) -> int:
     return Codec(cluster.name, 0, Life(0, 0)).overhead
 
@@ -98,7 +103,7 @@ def declaration_parts_max(kit: EvsKit) -> int:
 def largest_stated(daemons: int, sites: int, window: int) -> int:
     """Of a view of so many sites, each of which may have so many bundles under way; in bytes."""
     extras = bytes(window // 8 + 2)
-    site = SiteDeclaration(_MOST, _MOST, _MOST, _MOST, extras, (Announcement(_MOST, _MOST),) * WAITING_MAX)
+    site = SiteDeclaration(_MOST, _MOST, _MOST, _MOST, extras, (Announcement(_MOST, _MOST),) * ANNOUNCEMENTS_MAX)
     commit = (Life(1_023, _MOST),) * daemons
     declaration = Declaration(_BALLOT, Position(_MOST, _MOST), _MOST, _MOST, commit, (site,) * sites)
     return len(msgspec.msgpack.encode(Stated(declaration, _MOST, GROUP_PARTS_MAX, b"")))

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
-from covey.cluster import Cluster
 from covey.errors import FrameError
 from covey.ids import Life
 from covey.protocol.bits import from_bits, to_bits
@@ -21,20 +20,11 @@ from covey.protocol.counters import Counter, Dropped
 from covey.protocol.effects import Effect, Send
 
 from .decisions import Attempt
-from .frames import Done, GroupPart, PassedOn, Proceeding, Resend, StateTrans, Want, WantGroups, WantState
+from .frames import AttemptFrame, PassedOn
 from .kit import EvsKit
 from .links.link import Link, QueueClass
 from .links.relay import Relay
 from .tree import tree
-
-AttemptFrame = StateTrans | WantState | Proceeding | Want | WantGroups | GroupPart | Resend | Done
-_PASSED_HEAD = 64
-"""More than a frame that passes another on has besides that, and besides for whom it is."""
-
-
-def passing_bytes(cluster: Cluster) -> int:
-    """What a frame takes more where it may have to be passed on."""
-    return _PASSED_HEAD + (len(cluster.daemons) + 7) // 8 if cluster.site_count > 1 else 0
 
 
 class Handed(NamedTuple):

@@ -17,14 +17,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Final
 
 from covey.ids import INFINITE
 from covey.protocol.bits import to_bits
-from covey.protocol.values import Announcement, Bundle, SiteDeclaration
-
-WAITING_MAX: Final = 16
-"""Announcements of one site that wait for bundles: those that will apply first, and the newest."""
+from covey.protocol.values import ANNOUNCEMENTS_MAX, Announcement, Bundle, SiteDeclaration
 
 
 class SiteLog:
@@ -80,7 +76,9 @@ class SiteLog:
         others = [one for one in self._waiting if one.number != announcement.number]
         newest = max([announcement, *(one for one in self._waiting if one.number == announcement.number)])
         waiting = sorted([*others, newest])
-        self._waiting = [*waiting[: WAITING_MAX - 1], waiting[-1]] if len(waiting) > WAITING_MAX else waiting
+        self._waiting = (
+            [*waiting[: ANNOUNCEMENTS_MAX - 1], waiting[-1]] if len(waiting) > ANNOUNCEMENTS_MAX else waiting
+        )
 
     def raise_frontier(self, frontier: int) -> None:
         self.frontier = max(self.frontier, frontier)

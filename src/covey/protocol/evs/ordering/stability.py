@@ -32,6 +32,10 @@ class Stability:
             numbers[site] = number
             self.received_everywhere[source] = min(numbers.values())
 
+    def received_at(self, site: int, source: int) -> int:
+        """Up to here every daemon of the site is known to have the source's bundles."""
+        return self._received[source][site]
+
     def has_received(self, site: int, source: int, number: int) -> bool:
         """Whether every daemon of the site is known to have the source's bundles up to this number."""
         return self._received[source][site] >= number
