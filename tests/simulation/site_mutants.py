@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from covey.ids import Ballot, Life
+from covey.protocol.counters import Dropped
 from covey.protocol.effects import Effect
 from covey.protocol.evs.announcing import Announcer
+from covey.protocol.evs.decisions import FrameOutcome
+from covey.protocol.evs.exchange import Exchange
+from covey.protocol.evs.frames import PassedOn
 from covey.protocol.evs.links.links import Links
 from covey.protocol.evs.links.relay import Relay
 from covey.protocol.evs.links.ring import Ring
 from covey.protocol.evs.stamping import token
+from covey.protocol.evs.ways import Handed, Ways
 from covey.protocol.values import Announcement
 
 from .mutants import Mutant
@@ -63,11 +71,39 @@ def _told_nobody(right: Any) -> Any:
     return on_announce
 
 
+def _passes_nothing_on(right: Any) -> Any:
+    """What another daemon of our site, or another site, has said goes no further."""
+
+    def passed(self: Ways, sender: Life, frame: PassedOn, now_us: int) -> Handed | Dropped:
+        handed = right(self, sender, frame, now_us)
+        return handed if isinstance(handed, Dropped) else handed._replace(effects=[])
+
+    return passed
+
+
+def _all_but_one(right: Any) -> Any:
+    """A daemon plans when it has heard all but one: the last is thought to hold nothing."""
+
+    def look(self: Exchange, now_us: int) -> list[FrameOutcome]:
+        if self.plan is None and len(self._declared) == len(self.attempt.members) - 1 > 1:
+            for life in self.undeclared():
+                self._declared[life] = msgspec.structs.replace(self._declaration, view=Ballot(0, 0, 0))
+        return right(self, now_us)  # type: ignore[no-any-return]
+
+    return look
+
+
 def _own_top(right: Any) -> Any:
     return lambda self, site, mine: mine.site_seq
 
 
 SITE_MUTANTS: dict[str, Mutant] = {
+    "passed on to nobody": Mutant(
+        "S15", "what members of an attempt say ends on its way", Ways, "passed", _passes_nothing_on
+    ),
+    "planned before all have declared": Mutant(
+        "S5", "a plan does not wait for the last declaration", Exchange, "_look", _all_but_one
+    ),
     "announced without the token": Mutant(
         "M5", "a site's promise does not bind who stamps", token.TokenStamper, "announce", _announce_at_once
     ),

@@ -164,6 +164,54 @@ def test_a_message_begun_again_leaves_nothing_behind() -> None:
     assert (session.held, session.done_to) == ({}, 5)
 
 
+def begun_again(service: Service) -> tuple[SessionOrder, list[Bundle], list[Bundle]]:
+    """Two fragments of a message of three, which then begins again."""
+    session = SessionOrder()
+    parts = [replace(one, session_seq=7) for one in fragments_of(1, [b"a", b"b", b"c"], service=service)]
+    again = [replace(one, session_seq=7) for one in fragments_of(3, [b"a", b"b", b"c"], service=service)]
+    for one in [*parts[:2], *again]:
+        session.hold(one)
+    return session, parts[:2], again
+
+
+def test_a_message_begun_again_that_is_delivered_early_leaves_nothing_behind() -> None:
+    session, parts, again = begun_again(Service.FIFO)
+    for one in parts:
+        session.go_past(one)
+    delivery = session.whole(again[2])
+    assert delivery is not None
+    session.finish(delivery)
+    assert (session.held, session.done_to, session.is_within_a_message()) == ({}, 5, False)
+
+
+def test_what_was_sent_of_a_message_before_it_began_again_may_be_passed_after_its_delivery() -> None:
+    session, parts, again = begun_again(Service.RELIABLE)
+    delivery = session.whole(again[2])
+    assert delivery is not None
+    session.finish(delivery)
+    for one in parts:
+        session.go_past(one)
+        session.check()
+    assert (session.held, session.done_to, session.is_within_a_message()) == ({}, 5, False)
+
+
+def test_an_earlier_message_that_is_not_whole_stays_when_a_later_one_is_delivered() -> None:
+    session = SessionOrder()
+    first = [replace(one, session_seq=7) for one in fragments_of(1, [b"a", b"b", b"c"], service=Service.FIFO)]
+    later = [replace(one, session_seq=8) for one in fragments_of(4, [b"d", b"e"], service=Service.RELIABLE)]
+    for one in [*first[:2], *later]:
+        session.hold(one)
+    for one in first[:2]:
+        session.go_past(one)
+    delivery = session.whole(later[1])
+    assert delivery is not None
+    session.finish(delivery)
+    session.hold(first[2])
+    whole = session.whole(first[2])
+    assert whole is not None
+    assert whole.payloads == (b"a", b"b", b"c")
+
+
 def test_a_message_of_which_one_fragment_is_a_head_is_a_head() -> None:
     session = SessionOrder()
     first, second = fragments_of(1, [b"a", b"b"], service=Service.AGREED)

@@ -96,7 +96,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def draw(seed: int, asked: Asked, random: Random) -> RunOptions:
     """A default run costs much the same, whatever its shape: n daemons deliver n times what each of n submits."""
-    cluster, shape = _cluster(seed, asked, random), _shape(seed)
+    cluster, shape = _called(seed, _cluster(seed, asked, random)), _shape(seed)
     kinds = shape.kinds(frozenset(kind for kind in FAULT_KINDS if random.random() < 0.55))
     far = cluster.site_count > 1
     sites = tuple(daemon.site for daemon in cluster.daemons) if far else ()
@@ -109,7 +109,10 @@ def draw(seed: int, asked: Asked, random: Random) -> RunOptions:
         cluster=cluster,
         settings=_interest(
             seed,
-            _visits(seed, _limits(seed, _bounds(seed, _large_packets(seed, far, _settings(cluster, far, random))))),
+            _small_packets(
+                cluster,
+                _visits(seed, _limits(seed, _bounds(seed, _large_packets(seed, far, _settings(cluster, far, random))))),
+            ),
         ),
         network=_network(kinds, sites, random),
         kinds=kinds,
@@ -159,6 +162,24 @@ def _cluster(seed: int, asked: Asked, random: Random) -> Cluster:
     if sites > 1:
         return spread(sites, asked.daemons or sites, seed)
     return one_site(asked.daemons if asked.daemons is not None else random.randint(3, 7))
+
+
+LONG_NAME = "c" * 255
+
+
+def _called(seed: int, cluster: Cluster) -> Cluster:
+    """In one of ten runs with several sites packets have little room: they are small, the name of the cluster is long."""
+    if cluster.site_count < 2 or Random(f"covey {seed} name").random() < 0.9:
+        return cluster
+    return msgspec.structs.replace(cluster, name=LONG_NAME)
+
+
+def _small_packets(cluster: Cluster, settings: Settings) -> Settings:
+    if cluster.name != LONG_NAME:
+        return settings
+    smaller = {"packet_bytes": 512, "bundle_bytes": 700, "ring_packets_unstable": 1_000}
+    least = msgspec.structs.replace(settings, **smaller).pieces_max
+    return msgspec.structs.replace(settings, **smaller | {"ring_packets_unstable": max(least, 60)})
 
 
 def _sites_of_several(seed: int) -> Cluster | None:

@@ -61,6 +61,9 @@ class Declarations:
         self._total.pop(sender, None)
         self._parts.pop(sender, None)
 
+    def parts_of(self, sender: Life) -> int:
+        return self._total.get(sender, 0)
+
     def ask(self, sender: Life) -> WantState:
         """For what is not here of somebody's declaration."""
         parts, total = self._parts.get(sender, {}), self._total.get(sender, 0)

@@ -127,17 +127,19 @@ class Exchange:
             return [said, Contradicted(sender)] if contradicts else [said]
         return self._on_stated(sender, said, now_us) if said is not None else []
 
-    def _on_stated(self, sender: Life, said: Stated, now_us: int) -> list[FrameOutcome]:
-        declaration = said.declaration
+    def _on_stated(self, sender: Life, stated: Stated, now_us: int) -> list[FrameOutcome]:
+        declaration = stated.declaration
         if not self._is_possible(declaration) or self.kit.clock.is_of_another_age(declaration.high, now_us):
             self._states.forget(sender)
             return [Dropped(Counter.DECLARATION_IMPOSSIBLE)]
         if declaration.view != self._old.view:
-            collected = self._tables.of(sender, said.groups_version, said.group_parts)
-            if said.first_part:
-                collected.add(0, said.first_part, ends_page=True)
+            collected = self._tables.of(sender, stated.groups_version, stated.group_parts)
+            self.kit.count.add(Counter.GROUP_PARTS_KEPT, int(collected.has_some))
+            if stated.first_part:
+                collected.add(0, stated.first_part, ends_page=True)
             self._collected[sender] = collected
         self._declared[sender] = declaration
+        self.kit.count.add(Counter.DECLARED_IN_PARTS, int(self._states.parts_of(sender) > 1))
         self.kit.clock.see(declaration.high)
         return self._look(now_us)
 

@@ -61,6 +61,10 @@ class Collected:
     def is_complete(self) -> bool:
         return self._next == self.total
 
+    @property
+    def has_some(self) -> bool:
+        return self._next > 0 or bool(self._parts)
+
     def add(self, part: int, data: bytes, ends_page: bool) -> bool:
         """Whether it was wanted."""
         if not self._next <= part < self.total or part in self._parts:

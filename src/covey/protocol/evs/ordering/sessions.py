@@ -24,6 +24,8 @@ class SessionOrder:
         self._done_ahead: set[int] = set()
         self.held: dict[int, Bundle] = {}
         """By fifo number: what waits, and earlier fragments of what waits."""
+        self._delivered_ahead: set[int] = set()
+        """Messages in fragments that were delivered while something before them was not done."""
 
     def hold(self, bundle: Bundle) -> bool:
         """Keep a bundle until its message is delivered; False if its fifo number is taken already."""
@@ -74,6 +76,16 @@ class SessionOrder:
         for number in range(last.fifo_number - last.fragments + 1, last.fifo_number + 1):
             self.held.pop(number).passed = True
             self._mark(number)
+        if last.fragments > 1:
+            self._let_go_of_earlier(last)
+
+    def _let_go_of_earlier(self, last: Bundle) -> None:
+        """A message that was begun again may have left fragments of its first beginning, or they come later (W15)."""
+        for number in [number for number, one in self.held.items() if one.passed]:
+            if self.held[number].session_seq == last.session_seq:
+                del self.held[number]
+        if self._done_ahead:
+            self._delivered_ahead.add(last.session_seq)
 
     def go_past(self, bundle: Bundle) -> None:
         """An earlier fragment leaves the order silently; it stays held until its message is delivered.
@@ -84,6 +96,10 @@ class SessionOrder:
             self._drop_unfinished()
         bundle.passed = True
         self._mark(bundle.fifo_number)
+        if bundle.session_seq in self._delivered_ahead:
+            del self.held[bundle.fifo_number]
+        if not self._done_ahead:
+            self._delivered_ahead.clear()
 
     def is_within_a_message(self) -> bool:
         """Whether earlier fragments of a message have left the order, and its last has not."""
