@@ -168,7 +168,7 @@ LONG_NAME = "c" * 255
 
 
 def _called(seed: int, cluster: Cluster) -> Cluster:
-    """In one of ten runs with several sites packets have little room: they are small, the name of the cluster is long."""
+    """In one of ten runs with several sites packets have little room: they are small, and every name is long."""
     if cluster.site_count < 2 or Random(f"covey {seed} name").random() < 0.9:
         return cluster
     return msgspec.structs.replace(cluster, name=LONG_NAME)
