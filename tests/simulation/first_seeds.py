@@ -15,7 +15,7 @@ FIRST_SEEDS = {
     "fragments in reverse": 14,
     "recovered data dropped": 0,
     "done without recovery": 1,
-    "originals taken when frozen": 28,
+    "originals taken when frozen": 79,
     "rest after the view": 0,
     "new data in the old view": 2,
     "signal at the ARU": 0,

@@ -74,7 +74,7 @@ def test_some_have_many_groups_and_every_trait_is_drawn() -> None:
 def test_settings_are_drawn_from_their_whole_range() -> None:
     drawn = [_options(seed) for seed in SEEDS]
     assert {one.block_percent for one in drawn} == {0, 25, 100}
-    assert {one.packet_bytes for one in drawn} == {600, 1_400, 9_000, 65_000}
+    assert {one.packet_bytes for one in drawn} == {512, 600, 1_400, 9_000, 65_000}
     assert any(one.clients_bytes_max for one in drawn)
     assert min(one.memberships_max for one in drawn) < 100
     assert all(one.ring_packets_unstable >= one.pieces_max for one in drawn)
