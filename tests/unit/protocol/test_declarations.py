@@ -9,7 +9,7 @@ import pytest
 from covey.ids import Ballot
 from covey.protocol.counters import Counter, Dropped
 from covey.protocol.evs.codec import encode_stated
-from covey.protocol.evs.declarations import Declarations
+from covey.protocol.evs.declarations import ASKED_MAX, Declarations
 from covey.protocol.evs.frames import Stated, StateTrans, WantState
 from covey.protocol.values import START, Declaration
 from tests.unit.protocol.builders import VIEW, A, B, held
@@ -80,3 +80,9 @@ def test_after_nonsense_somebody_may_say_something_better() -> None:
     theirs.add(B, StateTrans(ATTEMPT, 0, 1, b"no declaration"))
     results = [theirs.add(B, part) for part in declarations(stated()).mine()]
     assert list(itertools.dropwhile(lambda one: one is None, results)) == [stated()]
+
+
+def test_however_often_a_part_is_asked_for_it_is_said_once() -> None:
+    ours = declarations(stated())
+    assert [part.part for part in ours.mine((1, 1, 0, 1))] == [0, 1]
+    assert len(ours.mine(tuple(range(4_096)))) <= ASKED_MAX

@@ -496,3 +496,41 @@ def test_a_bundle_whose_place_is_taken_does_not_end_what_is_heard_of_its_site() 
     order.add(bundle(3, fifo_number=2))
     one.follow(order.logs[0])
     assert one._seen[0] == 3
+
+
+def test_joins_that_were_put_aside_are_looked_at_when_it_is_known_who_was_where() -> None:
+    one = interest()
+    flow = flow_of(one)
+    flow.queue.put(waiting(1, "room"))
+    assert not flow.may_stamp()
+    assert flow.queue.groups_aside == ["room"]
+    assert not flow.look_at_joins(0)
+    one.begin({"room": 0b010})
+    assert flow.look_at_joins(0)
+    assert flow.may_stamp()
+
+
+def test_messages_in_fragments_that_come_early_are_not_remembered() -> None:
+    session = SessionOrder()
+    for number in range(1, 31, 3):
+        parts = [
+            replace(one, session_seq=number)
+            for one in fragments_of(number, [b"a", b"b", b"c"], service=Service.RELIABLE)
+        ]
+        for one in parts:
+            session.hold(one)
+        delivery = session.whole(parts[2])
+        assert delivery is not None
+        session.finish(delivery)
+    assert not session._delivered_ahead
+
+
+def test_what_a_frozen_view_has_declared_is_kept() -> None:
+    order = order_of(0)
+    order.add(bundle(1))
+    order.announce(0, Announcement(1, 50))
+    order.deliver()
+    order.raise_received(0, 0, 1)
+    order.freeze()
+    order.discard()
+    assert 1 in order.logs[0].bundles

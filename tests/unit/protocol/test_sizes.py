@@ -47,11 +47,10 @@ def test_a_part_of_a_declaration_always_has_room() -> None:
 
 
 def test_what_is_passed_between_sites_fits_with_the_largest_bundle_in_it() -> None:
-    largest = msgspec.structs.replace(loopback(4), bundle_bytes=65_000)
-    check_sizes(one_site(4), largest)
-    check_sizes(many_sites([2, 2]), loopback(4))
-    with pytest.raises(ConfigError, match="lower bundle_bytes"):
-        check_sizes(many_sites([2, 2]), largest)
+    check_sizes(one_site(DAEMONS_MAX, name="c" * 250), lan(DAEMONS_MAX))
+    check_sizes(many_sites([2, 2], name="c" * 250), loopback(4))
+    with pytest.raises(ConfigError, match="give the cluster a shorter name"):
+        check_sizes(many_sites([512, 512], name="c" * 250), lan(DAEMONS_MAX))
 
 
 def test_the_largest_proposal_fits() -> None:

@@ -168,8 +168,8 @@ LONG_NAME = "c" * 255
 
 
 def _called(seed: int, cluster: Cluster) -> Cluster:
-    """In one of ten runs with several sites packets have little room: they are small, and every name is long."""
-    if cluster.site_count < 2 or Random(f"covey {seed} name").random() < 0.9:
+    """In one of twenty runs with several sites packets have little room: small ones, a long name of the cluster."""
+    if cluster.site_count < 2 or Random(f"covey {seed} name").random() < 0.95:
         return cluster
     return msgspec.structs.replace(cluster, name=LONG_NAME)
 

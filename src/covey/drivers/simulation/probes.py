@@ -88,8 +88,8 @@ PROBES = (
     Probe(
         JOIN_RACE, 0.04, "a message that left a site out which had asked for its group, ordered before the join", True
     ),
-    Probe(CRASHED_SENDING, 0.05, "a site lost its voice before all others were known to have what it had sent"),
-    Probe(CRASHED_BRINGING, 0.015, "the same, before its ring was known to have what came from others"),
+    Probe(CRASHED_SENDING, 0.02, "a site lost its voice before all others were known to have what it had sent"),
+    Probe(CRASHED_BRINGING, 0.004, "the same, before its ring was known to have what came from others"),
     Probe(Counter.RESENT_NEXT_DOOR, 0.20, "a message of a lost view that came from the same site"),
     Probe(Counter.RESENT_FROM_AFAR, 0.05, "one that came from another site, for all of its own"),
     Probe(Counter.NEXT_HOLDER_ASKED, 0.05, "somebody else asked for it, since the first did not answer"),

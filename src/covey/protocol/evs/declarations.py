@@ -12,13 +12,17 @@ Bounded: nobody declares more than windows, sites and daemons allow.
 
 from __future__ import annotations
 
-from covey.config import FRAME_ITEMS_MAX
+from typing import Final
+
 from covey.errors import FrameError
 from covey.ids import Ballot, Life
 from covey.protocol.counters import Counter, Dropped
 
 from .codec import decode_stated, encode_stated
 from .frames import Stated, StateTrans, WantState
+
+ASKED_MAX: Final = 32
+"""Parts that are asked for, and said again, at a time."""
 
 
 class Declarations:
@@ -33,8 +37,9 @@ class Declarations:
     # --- ours
 
     def mine(self, wanted: tuple[int, ...] = ()) -> list[StateTrans]:
-        """These parts of ours, or all."""
-        numbers = [number for number in wanted if number < len(self._mine)] if wanted else range(len(self._mine))
+        """These parts of ours, some at a time; or all."""
+        named = [number for number in sorted(set(wanted)) if number < len(self._mine)][:ASKED_MAX]
+        numbers = named if wanted else range(len(self._mine))
         return [StateTrans(self._attempt, number, len(self._mine), self._mine[number]) for number in numbers]
 
     # --- theirs
@@ -68,4 +73,4 @@ class Declarations:
         """For what is not here of somebody's declaration."""
         parts, total = self._parts.get(sender, {}), self._total.get(sender, 0)
         lacking = tuple(number for number in range(total) if number not in parts)
-        return WantState(self._attempt, lacking[:FRAME_ITEMS_MAX])
+        return WantState(self._attempt, lacking[:ASKED_MAX])

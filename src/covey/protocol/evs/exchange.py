@@ -62,6 +62,8 @@ class Exchange:
         self._missing: dict[Key, list[Life]] = {}
         """And who has it, or will have: the nearest first."""
         self._asked: set[Key] = set()
+        self._asked_us = self._asked_groups_us = 0
+        """When bundles, or parts of groups, were last asked for, or came."""
         self._owed: dict[Key, dict[Life, None]] = {}
         """Site-mates that have asked us for what is missing here too."""
         self._received = False
@@ -158,9 +160,14 @@ class Exchange:
         """A co-mover asks for bundles; what we hold is answered now, what we miss too when we have it."""
         if self.kit.site_of(sender) == self.kit.site:
             for site, first, _ in frame.ranges[: self.kit.settings.recovery_batch_bundles]:
-                if (site, first) in self._missing or (self.plan is None and len(self._owed) < OWED_MAX):
+                if (site, first) in self._missing or (self.plan is None and self._may_lack(site, first)):
                     self._owed.setdefault((site, first), {})[sender] = None
         return [*self._resend(sender, self._wanted(frame), now_us)]
+
+    def _may_lack(self, site: int, number: int) -> bool:
+        log = self._old.order.logs.get(site)
+        is_held = log is not None and number in log.bundles and number not in log.heads
+        return log is not None and not is_held and len(self._owed) < OWED_MAX
 
     def _resend(self, to: Life, bundles: list[Bundle], now_us: int) -> list[Outcome]:
         """In datagrams of moderate size."""
@@ -206,7 +213,7 @@ class Exchange:
             return dropped
         near = self.kit.site_of(sender) == self.kit.site
         self.kit.count.add(Counter.RESENT_NEXT_DOOR if near else Counter.RESENT_FROM_AFAR, before - len(self._missing))
-        self._received = True
+        self._received, self._asked_us = True, now_us
         for life, bundles in taken.items():
             dropped += self._resend(life, bundles, now_us)
         if self._missing and self._asked & set(self._missing):
@@ -237,7 +244,7 @@ class Exchange:
         collected = self._collected.get(sender)
         if collected is None or not collected.add(frame.part, frame.data, frame.ends_page):
             return [Dropped(Counter.GROUP_PART_NOT_WANTED)]
-        self._received = True
+        self._received, self._asked_groups_us = True, now_us
         return self._look(now_us) if collected.is_answered() else []
 
     def _on_done(self, sender: Life, frame: Done, now_us: int) -> list[FrameOutcome]:
@@ -265,20 +272,22 @@ class Exchange:
         if self.plan is None:
             self._make_plan()
             planned = [Planned()]
-        asking = self._ask(now_us) if self._missing else []
+        asking = self._ask(now_us) if self._missing and not self._asked & self._missing.keys() else []
         asking += self._ask_for_groups(now_us)
-        if asking or self.is_done_here:
+        collected = self._collected.values()
+        if self._missing or asking or self.is_done_here:
             return [*planned, *asking]
-        if any(collected.problem is not None for collected in self._collected.values()):
+        if any(one.problem is not None for one in collected):
             return [*planned, Dropped(Counter.DECLARATION_IMPOSSIBLE_GROUPS)]
-        has_groups = all(collected.is_complete for collected in self._collected.values())
-        return [*planned, *(self._finish(now_us) if has_groups else [])]
+        return [*planned, *(self._finish(now_us) if all(one.is_complete for one in collected) else [])]
 
-    def _ask_for_groups(self, now_us: int) -> list[Outcome]:
+    def _ask_for_groups(self, now_us: int, again: bool = False) -> list[Outcome]:
+        """Of those who have answered all that was asked, or of all."""
         asking: list[Outcome] = []
         for life, collected in sorted(self._collected.items(), key=lambda one: one[0]):
-            if parts := collected.ask(self._batch_parts):
+            if (again or collected.is_answered()) and (parts := collected.ask(self._batch_parts)):
                 self.kit.count.add(Counter.GROUP_PARTS_ASKED)
+                self._asked_groups_us = now_us
                 asking += self._ways.send((life,), WantGroups(self.attempt.ballot, parts), now_us)
         return asking
 
@@ -304,6 +313,7 @@ class Exchange:
     def _ask(self, now_us: int) -> list[Outcome]:
         """Ask each bundle's nearest holder, a bounded number at a time."""
         wanted: dict[Life, list[tuple[int, int, int]]] = {}
+        self._asked_us = now_us
         self._asked = set(list(self._missing)[: self.kit.settings.recovery_batch_bundles])
         for site, number in sorted(self._asked):
             wanted.setdefault(self._missing[site, number][0], []).append((site, number, number))
@@ -335,11 +345,12 @@ class Exchange:
         if self._received:
             self._received = False
             effects += self._ways.send(self._others(), Proceeding(self.attempt.ballot), now_us)
-        if self._missing:
+        asked_before_us = now_us - self.kit.settings.exchange_resend_ms * 1_000
+        if self._missing and self._asked_us <= asked_before_us:
             self._ask_others()
             effects += self._ask(now_us)
-        if self.plan is not None:
-            effects += self._ask_for_groups(now_us)
+        if self.plan is not None and self._asked_groups_us <= asked_before_us:
+            effects += self._ask_for_groups(now_us, again=True)
         if self.is_done_here:
             effects += self._say_done(tuple(life for life in self._others() if life not in self._done), now_us)
         return effects

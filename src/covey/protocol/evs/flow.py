@@ -78,7 +78,8 @@ class Flow:
         """Joins that were put aside have their turn if they may be stamped now; whether there are any."""
         if self.interest is None or not (aside := self.queue.groups_aside):
             return False
-        seen = self.order.stability.received_by_all(self._site), self.interest.heard, withdrawn_seq, len(aside)
+        received, is_known = self.order.stability.received_by_all(self._site), self.interest.is_known
+        seen = received, self.interest.heard, withdrawn_seq, len(aside), int(is_known)
         if seen == self._seen:
             return False
         self._seen = seen

@@ -17,9 +17,17 @@ from covey.config import AROUND_BYTES, DATAGRAM_BYTES_MAX, Settings
 from covey.errors import ConfigError
 from covey.ids import INFINITE, Ballot, Life
 from covey.protocol.groups.exchange import PART_OVERHEAD
-from covey.protocol.values import ANNOUNCEMENTS_MAX, Announcement, Declaration, Position, SiteDeclaration
+from covey.protocol.values import (
+    ANNOUNCEMENTS_MAX,
+    EXTRAS_BYTES_MAX,
+    Announcement,
+    Declaration,
+    Position,
+    SiteDeclaration,
+)
+from covey.protocol.wire.bundles import BUNDLE_OVERHEAD, CONTENT_BYTES
 
-from .codec import Codec
+from .codec import RESEND_OVERHEAD, Codec
 from .frames import GROUP_PARTS_MAX, STATE_PARTS_MAX, Alive, Floor, Heard, Join, Stated, Token, Want
 from .kit import EvsKit
 
@@ -35,7 +43,7 @@ def check_sizes(cluster: Cluster, settings: Settings) -> None:
     bounds = settings.retransmit_requests_max, settings.recovery_batch_bundles
     sizes = largest_frames(len(cluster.daemons), cluster.site_count, len(cluster.name.encode()), *bounds)
     for name, size in sizes.items():
-        if size > DATAGRAM_BYTES_MAX:
+        if size + passing_bytes(cluster) > DATAGRAM_BYTES_MAX:
             raise ConfigError(
                 f"with {len(cluster.daemons)} daemons and these settings a {name} may need {size} bytes, and a "
                 f"datagram has {DATAGRAM_BYTES_MAX}: lower retransmit_requests_max or "
@@ -48,10 +56,11 @@ def check_sizes(cluster: Cluster, settings: Settings) -> None:
             f"with {len(cluster.daemons)} daemons a packet of {settings.packet_bytes} bytes has hardly room for a part "
             "of what daemons declare: raise packet_bytes"
         )
-    if cluster.site_count > 1 and settings.bundle_bytes + AROUND_BYTES + passing_bytes(cluster) > DATAGRAM_BYTES_MAX:
+    around = codec_overhead(cluster) + RESEND_OVERHEAD + BUNDLE_OVERHEAD + CONTENT_BYTES + passing_bytes(cluster)
+    if around > AROUND_BYTES:
         raise ConfigError(
-            f"a bundle of {settings.bundle_bytes} bytes would not fit a datagram that is passed on between sites: "
-            "lower bundle_bytes"
+            f"with {len(cluster.daemons)} daemons in several sites the largest bundle would not fit a datagram that is "
+            "passed on between them: give the cluster a shorter name"
         )
 
 
@@ -93,17 +102,15 @@ def part_bytes(kit: EvsKit) -> int:
 
 def declaration_parts_max(kit: EvsKit) -> int:
     """In how many parts a member of an attempt may declare what it holds."""
-    settings, sites = kit.settings, kit.cluster.site_count
-    window = max(settings.ring_bundles_unstable, settings.source_bundles_unstable)
-    size, room = largest_stated(len(kit.cluster.daemons), sites, window), part_bytes(kit)
+    sites, room = kit.cluster.site_count, part_bytes(kit)
+    size = largest_stated(len(kit.cluster.daemons), sites) + sites * EXTRAS_BYTES_MAX
     return min(STATE_PARTS_MAX, -(-size // room) + 1)  # One more for what sessions have joined.
 
 
 @lru_cache(1_024)
-def largest_stated(daemons: int, sites: int, window: int) -> int:
-    """Of a view of so many sites, each of which may have so many bundles under way; in bytes."""
-    extras = bytes(window // 8 + 2)
-    site = SiteDeclaration(_MOST, _MOST, _MOST, _MOST, extras, (Announcement(_MOST, _MOST),) * ANNOUNCEMENTS_MAX)
+def largest_stated(daemons: int, sites: int) -> int:
+    """Of a view of so many sites, in bytes; without what is held beyond gaps, however far heads keep these open."""
+    site = SiteDeclaration(_MOST, _MOST, _MOST, _MOST, b"", (Announcement(_MOST, _MOST),) * ANNOUNCEMENTS_MAX)
     commit = (Life(1_023, _MOST),) * daemons
     declaration = Declaration(_BALLOT, Position(_MOST, _MOST), _MOST, _MOST, commit, (site,) * sites)
     return len(msgspec.msgpack.encode(Stated(declaration, _MOST, GROUP_PARTS_MAX, b"")))

@@ -138,6 +138,7 @@ class Ring:
             token.number <= self.number + 1 + len(self._others)
             and token.packet_seq - self.have_to <= 2 * self._settings.ring_packets_unstable
             and token.stamp < INFINITE
+            and (token.behind in (-1, self.me) or token.behind in self._others)
             and max(token.flow, token.idle) < COUNT_MAX
             and len(token.requests) <= self._settings.retransmit_requests_max
         )

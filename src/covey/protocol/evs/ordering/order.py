@@ -149,7 +149,9 @@ class ViewOrder:
         return deliveries
 
     def discard(self) -> None:
-        """Let go of what everyone has received and we have delivered."""
+        """Let go of what everyone has received and we have delivered. What is frozen was declared: it stays."""
+        if self.frozen:
+            return
         everywhere = self.stability.received_everywhere
         for site, log in self.logs.items():
             if log.low < everywhere[site]:

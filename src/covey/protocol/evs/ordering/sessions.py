@@ -86,6 +86,8 @@ class SessionOrder:
                 del self.held[number]
         if self._done_ahead:
             self._delivered_ahead.add(last.session_seq)
+        else:
+            self._delivered_ahead.clear()
 
     def go_past(self, bundle: Bundle) -> None:
         """An earlier fragment leaves the order silently; it stays held until its message is delivered.

@@ -224,7 +224,9 @@ class TokenStamper:
         if not flow.is_settled:
             self._announcer.want_in_time(now_us)
         behind = flow.behind or token.behind not in (-1, self._kit.me.rank)
-        if not self._announcement_due and behind == self._was_behind:
+        if behind != self._was_behind:
+            self._announcer.want(now_us)  # More than once: one may be lost.
+        elif not self._announcement_due:
             return []
         self._was_behind = behind
         self._announcement_due = False
