@@ -53,7 +53,7 @@ FIRST_SEEDS = {
     "a run in the place before": 3,
     "a single message is refused": 0,
     "asks once only": 54,
-    "heads are resent": 23,
+    "heads are resent": 126,
     "joined at once": 155,
     "our own site knows": 270,
     "nobody was anywhere": 4,

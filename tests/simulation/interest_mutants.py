@@ -84,7 +84,7 @@ def _as_it_was(right: Any) -> Any:
 
 INTEREST_MUTANTS: dict[str, Mutant] = {
     "heads are resent": Mutant(
-        "S13", "who misses a bundle when a view ends gets its head", Exchange, "_wanted", _heads_only
+        "S15", "who misses a bundle when a view ends gets its head", Exchange, "_wanted", _heads_only
     ),
     "joined at once": Mutant(
         "M4",
