@@ -7,7 +7,7 @@ Not here:  what follows from it (exchange.py, ordering/recovery.py), how it trav
 The parts of one life are the same throughout an attempt. A part that contradicts another shows that two things were
 said in one name: such an attempt cannot end well.
 
-Bounded: nobody declares more than windows, sites and daemons allow.
+Bounded: in parts of a packet, as many as the daemons and sites of the cluster need where every site tells the most.
 """
 
 from __future__ import annotations

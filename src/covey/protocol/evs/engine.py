@@ -62,8 +62,9 @@ from .ways import Ways
 ViewFrame = Data | Unreliable | Announce | Parked | Hurry | Ack | Token
 _OF_A_VIEW: Final = (Token, Data, Ack, Parked, Hurry, Unreliable, Announce)
 _OF_A_SITE: Final = (Token, Ack, Parked, Hurry)
-_SHOWS_PROGRESS: Final = (Proceeding, Want, WantGroups, GroupPart, Resend)
 """The most frequent first."""
+_SHOWS_PROGRESS: Final = (Proceeding, Want, WantGroups, GroupPart, Resend)
+"""Who says this gets on with the attempt: it is given its time again."""
 
 
 class EvsEngine:

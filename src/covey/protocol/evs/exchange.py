@@ -33,7 +33,6 @@ from .ways import Ways
 Key = tuple[int, int]
 """A bundle of the old view: its site and its number."""
 
-
 OWED_MAX = 10_000
 """Bundles that site-mates may have asked for before it is known here what is missing."""
 
@@ -273,7 +272,7 @@ class Exchange:
             self._make_plan()
             planned = [Planned()]
         asking = self._ask(now_us) if self._missing and not self._asked & self._missing.keys() else []
-        asking += self._ask_for_groups(now_us)
+        asking += self._ask_for_groups(now_us, again=bool(planned))
         collected = self._collected.values()
         if self._missing or asking or self.is_done_here:
             return [*planned, *asking]

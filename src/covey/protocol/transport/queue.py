@@ -13,12 +13,13 @@ incomplete one (docs/protocol/ordering.md, "What is ordered"). Each bundle has i
 them in each view says when one begins (`count_anew`).
 
 Invariants: Q1 the bytes waiting never exceed the bound, but for one message and for what the daemon itself must say;
-Q2 who waits for room is on the wait list or over its share, not both; Q3 `ready` counts what is not put aside.
+Q2 who waits for room is on the wait list or over its share, not both; Q3 `ready` counts what is not put aside;
+Q4 the joins that wait are counted by their groups.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 
 from covey.config import part_bytes
 from covey.ids import Life
@@ -319,8 +320,9 @@ class SubmitQueue:
         assert sum(asked) <= self._bytes_max or len(asked) <= 1, "Q1"
         assert not self._over_share & self._wait_list.keys(), "Q2"
         assert all((one.taken == 0 and not one.everywhere) or one is self._next for one in waiting)
-        joins = [one.groups[0] for one in waiting if one.kind is Kind.JOIN] if self.notes_joins else []
-        assert {group: joins.count(group) for group in dict.fromkeys(joins)} == self._joins_of, "Q4"
+        assert not self.notes_joins or self._joins_of == Counter(
+            one.groups[0] for one in waiting if one.kind is Kind.JOIN
+        ), "Q4"
 
     # --- whose turn it is
 
