@@ -19,7 +19,7 @@ from covey.protocol.evs.states import Reason
 from covey.protocol.evs.ways import Handed, Ways
 from covey.protocol.values import Service
 from tests.unit.protocol.builders import VIEW, codec_of, kit
-from tests.unit.protocol.network import SECOND_US, TinyNetwork
+from tests.unit.protocol.network import DELAY_US, SECOND_US, TinyNetwork
 
 CHAIN = (SiteLink(0, 1), SiteLink(1, 2))
 CLUSTER = many_sites([2, 2, 2], CHAIN)
@@ -126,7 +126,9 @@ def test_what_is_said_when_a_view_ends_goes_over_the_links_alone() -> None:
     assert all(isinstance(frame, PassedOn) for _, _, frame in network.crossed)
 
 
-def test_what_a_whole_site_misses_crosses_the_link_once() -> None:
+@pytest.mark.parametrize("delay_us", [DELAY_US, 50_000])
+def test_what_a_whole_site_misses_crosses_the_link_once(delay_us: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.unit.protocol.network.DELAY_US", delay_us)
     network = Watched([2, 3], (SiteLink(0, 1),))
     network.form_view()
     network.run(SECOND_US)
@@ -134,7 +136,7 @@ def test_what_a_whole_site_misses_crosses_the_link_once() -> None:
     network.loses = lambda source, to, header: isinstance(header.frame, Data) and source < 2 <= to
     for seq in range(1, 31):
         network.submit(1, seq, bytes(500), Service.FIFO)
-    network.run(200_000)
+    network.run(200_000 + 2 * delay_us)
     network.loses = watch
     network.crossed.clear()
     network.daemons[1].engine.machine.lost(Reason.TOKEN_LOST, "", network.now)
